@@ -1,0 +1,157 @@
+"""The boundary around user code: whatever it raises becomes a typed failure.
+
+`trio.Cancelled` and `KeyboardInterrupt` always go on. `SystemExit` is a failure like
+any other: a component must not end the process that runs other people's jobs.
+"""
+
+import inspect
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import trio
+from attrs import define, frozen
+
+from ...storage.model.execution import Failure
+from ...storage.model.status import FailureCategory
+
+log = logging.getLogger("triolet.job")
+
+T = TypeVar("T")
+
+MESSAGE_BYTES_MAX = 1024
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+SECRET_MASK = "***"
+
+
+class OutcomeUnknown(Exception):
+    """Raised by user code that cannot tell whether its effect took place.
+
+    The step and the job end UNKNOWN, and nothing is repeated until an operator decides.
+    """
+
+
+class ComponentFailed(Exception):
+    """User code raised; carries the failure to be stored."""
+
+    def __init__(self, failure: Failure, cause: BaseException) -> None:
+        super().__init__(failure)
+        self.failure = failure
+        self.cause = cause
+
+
+@frozen
+class Where:
+    """Which piece of user code is called: the node or listener, and its role."""
+
+    name: str
+    code: str
+    """Stable word of the failure, ``tasklet_failed`` for one."""
+    category: FailureCategory = FailureCategory.USER_COMPONENT
+
+
+@define(eq=False)
+class Boundary:
+    """Calls user code of one job.
+
+    Args:
+        new_failure_id: Draws failure ids.
+        secrets: Texts that must not appear in a stored message.
+        limiter: Bounds the threads of synchronous functions; None runs them inline,
+            as deterministic scenarios must.
+        store_error_text: False keeps messages out of the store.
+    """
+
+    new_failure_id: Callable[[], int]
+    secrets: tuple[str, ...] = ()
+    limiter: trio.CapacityLimiter | None = None
+    store_error_text: bool = True
+
+    async def call(
+        self, where: Where, function: Callable[..., Any], *arguments: object
+    ) -> Any:  # noqa: ANN401  # what user code returns is its own affair
+        """Call a plain function in a thread, or await an async one.
+
+        Raises:
+            ComponentFailed: It raised.
+            OutcomeUnknown: It said so.
+            trio.Cancelled: It was cancelled, also when it hid that in a group.
+        """
+        try:
+            if is_async(function):
+                return await function(*arguments)
+            result = await self.in_thread(partial(function, *arguments))
+            return await result if isinstance(result, Awaitable) else result
+        except (Exception, SystemExit, BaseExceptionGroup) as exc:
+            raise self.failed(where, exc) from exc
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Run blocking work to its end; a cancellation waits for it."""
+        if self.limiter is None:
+            return work()
+        return await trio.to_thread.run_sync(
+            work, abandon_on_cancel=False, limiter=self.limiter
+        )
+
+    def failed(self, where: Where, exc: BaseException) -> BaseException:
+        """Find what goes on up instead of *exc*: it is logged and made a failure."""
+        if isinstance(exc, OutcomeUnknown | ComponentFailed):
+            return exc
+        if isinstance(exc, BaseExceptionGroup):
+            hidden = exc.subgroup((trio.Cancelled, KeyboardInterrupt))
+            if hidden is not None:
+                return _first_leaf(hidden)
+        failure = self.failure(where, exc)
+        log.error("%s failed: %s", where.name, failure.message, exc_info=exc)
+        return ComponentFailed(failure, exc)
+
+    def failure(self, where: Where, exc: BaseException) -> Failure:
+        """Describe *exc* for the store."""
+        return Failure(
+            where.category,
+            self.new_failure_id(),
+            where.code,
+            where.name,
+            type(exc).__name__[:128],
+            self.cleaned(_text_of(exc)) if self.store_error_text else None,
+        )
+
+    def refusal(self, where: Where, message: str) -> ComponentFailed:
+        """Make a failure of a rule that user code broke without raising."""
+        failure = Failure(
+            where.category, self.new_failure_id(), where.code, where.name, None, message
+        )
+        log.error("%s failed: %s", where.name, message)
+        return ComponentFailed(failure, TypeError(message))
+
+    def cleaned(self, text: str) -> str:
+        """Replace secrets and control characters, and cut to 1 KiB."""
+        for secret in self.secrets:
+            text = text.replace(secret, SECRET_MASK)
+        text = _CONTROL.sub(" ", text)
+        raw = text.encode()[:MESSAGE_BYTES_MAX]
+        return raw.decode(errors="ignore")
+
+
+def _text_of(exc: BaseException) -> str:
+    if isinstance(exc, SystemExit):
+        return f"user code called sys.exit({exc.code!r}); return or raise instead"
+    try:
+        return str(exc)
+    except Exception as broken:
+        return f"its text could not be made ({type(broken).__name__})"
+
+
+def _first_leaf(exc: BaseException) -> BaseException:
+    while isinstance(exc, BaseExceptionGroup):
+        exc = exc.exceptions[0]
+    return exc
+
+
+def is_async(function: object) -> bool:
+    """Tell whether calling *function* gives a coroutine."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  # its kind is asked for
+    )

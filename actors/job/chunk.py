@@ -1,0 +1,315 @@
+"""The chunk loop: read, process, write, commit; again until the input ends.
+
+Items travel in lists: one call reads a chunk, one tight loop processes it, one call
+writes it, and its rows, counts and checkpoint are one transaction. Reading and
+processing happen outside of that transaction.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import length_hint
+from typing import Any
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from ...storage.codec import (
+    CHECKPOINT_FORMAT,
+    POSITION_SCHEMA,
+    seal,
+    unseal,
+)
+from ...storage.commands import CommitChunk, Cursor, Enlist, EnlistedWrite, WriteFailed
+from ...storage.model.errors import CommitOutcomeUnknown, CorruptRecord, InvalidValue
+from ...storage.model.execution import Counts, ExitCode
+from ...storage.model.status import BatchStatus, FailureCategory
+from ..items.protocols import ChunkKey, Delivery
+from ..plan.actions import OpenStep, StepResult
+from ..plan.definition import FILTERED, Chunk, InFlight, Step
+from .boundary import ComponentFailed, Where, is_async
+from .context import StepContext
+from .events import Event, EventKind
+from .step import Environment, failed, unknown
+
+log = logging.getLogger("triolet.job")
+
+CLOSE_SECS = 5.0
+"""How long a component may take to close while the job is being cancelled."""
+
+
+@frozen
+class _Filled:
+    """A chunk between reading and writing."""
+
+    read: int
+    rows: Sequence[Any]
+    state: object
+
+    @property
+    def ended(self) -> bool:
+        return self.read == 0
+
+
+@define(eq=False)
+class ChunkRun:
+    """One run of a chunk step."""
+
+    step: Step
+    chunk: Chunk
+    row: OpenStep
+    ctx: StepContext
+    environment: Environment
+    _opened: list[tuple[str, Callable[[], Any]]] = field(factory=list, init=False)
+
+    async def run(self, scope: trio.CancelScope) -> StepResult:
+        """Run the loop to the end of the input, a stop, or a failure."""
+        try:
+            result = await self._loop()
+        except ComponentFailed as exc:
+            counts = self.row.counts
+            self.row.counts = evolve(counts, rolled_back=counts.rolled_back + 1)
+            result = failed(exc.failure)
+        except BaseException:
+            await self._close()
+            raise
+        return await self._close(result)
+
+    def stop(self, scope: trio.CancelScope) -> None:
+        """Give up the chunk in flight, or leave it its grace to finish."""
+        if self.chunk.in_flight is InFlight.ROLLBACK_CHUNK:
+            scope.cancel()
+        else:
+            scope.deadline = trio.current_time() + self.step.grace
+
+    async def _loop(self) -> StepResult:
+        await self._open()
+        while True:
+            stopping = self.ctx.stop.is_set()
+            filled = await self._fill()
+            if filled.ended:
+                return StepResult(
+                    status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED
+                )
+            if stopping:
+                return StepResult(
+                    status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED
+                )
+            try:
+                await self._commit(filled)
+            except CommitOutcomeUnknown as exc:
+                where = self._where("commit", FailureCategory.UNKNOWN_COMMIT)
+                return unknown(self.environment.boundary.failure(where, exc))
+
+    # Opening and closing
+
+    async def _open(self) -> None:
+        reader, writer = self.chunk.reader, self.chunk.writer
+        position = self._position()
+        self._opened.append(("reader_close", reader.close))
+        await self._call("reader_open", reader.open, position)
+        self._opened.append(("writer_close", writer.close))
+        if self._atomic:
+            await self._enlist(writer.open)
+        else:
+            await self._call("writer_open", writer.open, None)
+
+    def _position(self) -> dict[str, Any] | None:
+        what = f"the checkpoint of {self.step.id!r}"
+        if self.row.checkpoint is None:
+            return None
+        try:
+            return unseal(CHECKPOINT_FORMAT, POSITION_SCHEMA, self.row.checkpoint, what)
+        except CorruptRecord as exc:
+            where = self._where("checkpoint", FailureCategory.SERIALIZATION)
+            raise self.environment.boundary.failed(where, exc) from exc
+
+    async def _enlist(self, write: EnlistedWrite) -> None:
+        context = self.environment.context
+        command = Enlist(context.execution_id, self.environment.owner_id, write)
+        try:
+            await self.environment.store.ask(command)
+        except WriteFailed as exc:
+            where = self._where("writer_open")
+            raise self.environment.boundary.failed(where, exc.cause) from exc
+
+    async def _close(self, result: StepResult | None = None) -> StepResult:
+        """Close what was opened, last first; also while the job is cancelled."""
+        result = result or StepResult(
+            status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED
+        )
+        deadline = trio.current_time() + CLOSE_SECS
+        with trio.CancelScope(shield=True, deadline=deadline):
+            for role, close in reversed(self._opened):
+                try:
+                    await self._call(role, close)
+                except ComponentFailed as exc:
+                    if result.status is BatchStatus.COMPLETED:
+                        result = failed(exc.failure)
+        self._opened.clear()
+        return result
+
+    # One chunk
+
+    async def _fill(self) -> _Filled:
+        reader, processor = self.chunk.reader, self.chunk.processor
+        plain = not (is_async(reader.read) or is_async(reader.state))
+        if plain and not (processor is not None and is_async(processor)):
+            return await self.environment.boundary.in_thread(self._fill_plainly)
+        items = await self._call("reader", reader.read, self.chunk.size)
+        self._check_read(items)
+        state = await self._call("reader", reader.state) if items else None
+        if processor is None or not items:
+            return _Filled(len(items), items, state)
+        if is_async(processor):
+            rows = await self._process_each(items)
+        else:
+            rows = await self.environment.boundary.in_thread(
+                partial(self._process, items)
+            )
+        return _Filled(len(items), rows, state)
+
+    def _fill_plainly(self) -> _Filled:
+        """Read and process a chunk in one go, in a thread."""
+        reader = self.chunk.reader
+        where = self._where("reader")
+        try:
+            items = reader.read(self.chunk.size)
+            self._check_read(items)
+            state = reader.state() if items else None
+        except (Exception, SystemExit) as exc:
+            raise self.environment.boundary.failed(where, exc) from exc
+        return _Filled(len(items), self._process(items), state)
+
+    def _check_read(self, items: object) -> None:
+        where = self._where("reader")
+        refusal = self.environment.boundary.refusal
+        if not isinstance(items, Sequence) or isinstance(items, str | bytes):
+            kind = type(items).__name__
+            raise refusal(
+                where, f"the reader returned a {kind}; return a list of items"
+            )
+        if len(items) > self.chunk.size:
+            reason = f"{len(items)} items when asked for {self.chunk.size}"
+            raise refusal(where, f"the reader returned {reason}")
+
+    def _process(self, items: Sequence[Any]) -> Sequence[Any]:
+        processor = self.chunk.processor
+        if processor is None:
+            return items
+        waiting = iter(items)
+        try:
+            rows = list(map(processor, waiting))
+        except (Exception, SystemExit) as exc:
+            done = len(items) - length_hint(waiting)
+            raise self._item_failed(done, exc) from exc
+        if any(row is FILTERED for row in rows):
+            return [row for row in rows if row is not FILTERED]
+        return rows
+
+    async def _process_each(self, items: Sequence[Any]) -> Sequence[Any]:
+        processor = self.chunk.processor
+        assert processor is not None
+        rows = []
+        for number, item in enumerate(items, 1):
+            try:
+                row = await processor(item)
+            except (Exception, BaseExceptionGroup, SystemExit) as exc:
+                raise self._item_failed(number, exc) from exc
+            if row is not FILTERED:
+                rows.append(row)
+        return rows
+
+    def _item_failed(self, number: int, exc: BaseException) -> BaseException:
+        boundary = self.environment.boundary
+        result = boundary.failed(self._where("processor"), exc)
+        if not isinstance(result, ComponentFailed) or result.failure.message is None:
+            return result
+        item = self.row.counts.read + number
+        message = boundary.cleaned(f"item {item}: {result.failure.message}")
+        return ComponentFailed(evolve(result.failure, message=message), exc)
+
+    async def _commit(self, filled: _Filled) -> None:
+        key = ChunkKey(
+            instance_id=self.ctx.instance_id,
+            node=self.step.id,
+            visit=1,
+            ordinal=self.row.counts.read,
+        )
+        write: EnlistedWrite | None = None
+        if self._atomic:
+            write = partial(_write, self.chunk.writer, filled.rows, key)
+        else:
+            await self._call("writer", self.chunk.writer.write, None, filled.rows, key)
+        written = len(filled.rows)
+        counts = self.row.counts + Counts(
+            read=filled.read,
+            processed=written,
+            written=written,
+            filtered=filled.read - written,
+            committed=1,
+        )
+        checkpoint = self._sealed(filled.state)
+        command = CommitChunk(
+            execution_id=self.environment.context.execution_id,
+            owner_id=self.environment.owner_id,
+            step_id=self.row.step_id,
+            version=self.row.version,
+            counts=counts,
+            checkpoint=checkpoint,
+            write=write,
+        )
+        try:
+            await self.environment.store.ask(command)
+        except WriteFailed as exc:
+            where = self._where("writer")
+            raise self.environment.boundary.failed(where, exc.cause) from exc
+        self.row.version += 1
+        self.row.counts = counts
+        self.row.checkpoint = checkpoint
+        self._announce()
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+    def _sealed(self, state: object) -> str:
+        what = f"the checkpoint of {self.step.id!r}"
+        try:
+            return seal(CHECKPOINT_FORMAT, POSITION_SCHEMA, state, what)
+        except InvalidValue as exc:
+            where = self._where("checkpoint", FailureCategory.SERIALIZATION)
+            raise self.environment.boundary.failed(where, exc) from exc
+
+    def _announce(self) -> None:
+        if not self.environment.announcer.active:
+            return
+        fraction = getattr(self.chunk.reader, "fraction", None)
+        self.environment.announcer.tell(
+            Event(
+                kind=EventKind.CHUNK_COMMITTED,
+                node=self.step.id,
+                step_id=self.row.step_id,
+                counts=self.row.counts,
+                fraction=None if fraction is None else fraction(),
+            )
+        )
+
+    # Calling components
+
+    @property
+    def _atomic(self) -> bool:
+        return bool(self.chunk.writer.delivery.value == Delivery.ATOMIC.value)
+
+    def _where(
+        self, role: str, category: FailureCategory = FailureCategory.USER_COMPONENT
+    ) -> Where:
+        return Where(self.step.id, f"{role}_failed", category)
+
+    async def _call(
+        self, role: str, function: Callable[..., Any], *arguments: object
+    ) -> Any:  # noqa: ANN401  # what user code returns is its own affair
+        call = self.environment.boundary.call
+        return await call(self._where(role), function, *arguments)
+
+
+def _write(writer: Any, rows: Sequence[Any], key: ChunkKey, cursor: Cursor) -> None:  # noqa: ANN401
+    if rows:
+        writer.write(cursor, rows, key)

@@ -1,0 +1,98 @@
+"""What a runtime tells its event sink, and the harness that keeps sinks harmless.
+
+An event follows the commit that it names; the durable state stays the only authority.
+A sink that raises is logged and changes nothing.
+"""
+
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TypeAlias
+
+from attrs import evolve, frozen
+
+from ...storage.model.execution import Counts, Target
+from ...storage.model.status import BatchStatus
+
+log = logging.getLogger("triolet.events")
+
+EVENT_SCHEMA = 1
+
+
+class EventKind(StrEnum):
+    """What happened."""
+
+    LAUNCH_WAITING = "launch.waiting"
+    JOB_STARTED = "job.started"
+    JOB_ENDED = "job.ended"
+    STEP_STARTED = "step.started"
+    STEP_PROGRESSED = "step.progressed"
+    CHUNK_COMMITTED = "chunk.committed"
+    STEP_RESULT_COMMITTED = "flow.step_result_committed"
+    DECISION_COMMITTED = "flow.decision_committed"
+    COMPLETED_STEP_REUSED = "flow.completed_step_reused"
+    START_LIMIT_EXCEEDED = "step.start_limit_exceeded"
+    STOP_REQUESTED = "job.stop_requested"
+
+
+@frozen(kw_only=True)
+class Event:
+    """One event with its correlation; what does not apply is None."""
+
+    kind: EventKind
+    job: str = ""
+    instance_id: int | None = None
+    execution_id: int | None = None
+    attempt: int | None = None
+    node: str | None = None
+    step_id: int | None = None
+    target: Target | None = None
+    status: BatchStatus | None = None
+    exit_code: str | None = None
+    counts: Counts | None = None
+    """Of the step, over all attempts."""
+    fraction: float | None = None
+    """Of the step's input that is done, 0 to 1; None where nobody knows."""
+    seconds: float | None = None
+    """How long a launch will wait at most."""
+    message: str | None = None
+    at: int | None = None
+    """Store clock, microseconds since 1970; None for events that no commit precedes."""
+    schema: int = EVENT_SCHEMA
+
+
+EventSink: TypeAlias = Callable[[Event], None]
+"""Called on the event loop for every event; it should return at once."""
+
+
+@frozen
+class Announcer:
+    """Tells a sink what happens in one execution; whatever it raises is only logged."""
+
+    sink: EventSink | None
+    job: str
+    instance_id: int | None = None
+    execution_id: int | None = None
+    attempt: int | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether anybody listens: without, events need not be made."""
+        return self.sink is not None
+
+    def tell(self, event: Event) -> None:
+        """Hand an event to the sink, its correlation filled in."""
+        if self.sink is None:
+            return
+        try:
+            self.sink(
+                evolve(
+                    event,
+                    job=self.job,
+                    instance_id=self.instance_id,
+                    execution_id=self.execution_id,
+                    attempt=self.attempt,
+                )
+            )
+        except Exception:
+            log.exception("the event sink raised on %s", event.kind)

@@ -1,0 +1,197 @@
+"""Launching: everything that is checked before a job's first code runs.
+
+In order: the runtime takes work; the definition compiles; the parameters fit; the store
+lets a new attempt begin, after a dead owner's attempt was taken over. Whatever refuses
+does so before anything is written.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+
+import trio
+from attrs import evolve, frozen
+
+from ...storage.commands import (
+    AlreadyRunning,
+    Definition,
+    IncompatibleDefinition,
+    Opened,
+    OpenExecution,
+)
+from ...storage.model.parameters import ParameterSet
+from ..kernel.liveness import is_alive
+from ..kernel.stop import StopToken
+from ..kernel.storage_actor import StorageActor
+from ..plan.arguments import resolve
+from ..plan.changes import describe_changes
+from ..plan.compile import CompiledJob
+from ..plan.traversal import Traversal, entry_step
+from .boundary import Boundary
+from .context import JobContext
+from .events import Announcer, Event, EventKind, EventSink
+from .execution import JobExecution
+from .step import Environment
+
+log = logging.getLogger("triolet.job")
+
+MICROS = 1_000_000
+SETTLING_SECS = 0.01
+"""Beyond the end of a lease, so that it has run out when we ask again."""
+
+
+@frozen(kw_only=True)
+class LaunchSettings:
+    """What all launches of one runtime share."""
+
+    store: StorageActor
+    owner_id: int
+    new_id: Callable[[], int]
+    """Draws nonzero numbers for failures."""
+    sink: EventSink | None
+    limiter: trio.CapacityLimiter | None
+    store_error_text: bool
+
+
+@frozen(kw_only=True)
+class LaunchRequest:
+    """One launch: a compiled job and what the caller gave for it."""
+
+    job: CompiledJob
+    parameters: ParameterSet
+    anew: bool = False
+    wait: bool = True
+    """Whether to wait for the lease of an owner of whom nothing is known."""
+
+
+def request_of(
+    job: CompiledJob, given: Mapping[str, object], *, anew: bool, wait: bool
+) -> LaunchRequest:
+    """Check the parameters of a launch.
+
+    Raises:
+        InvalidParameter: A parameter is unknown, missing or of the wrong type.
+        InvalidName: A parameter's name breaks the rules.
+    """
+    parameters = resolve(job.parameters, given)
+    return LaunchRequest(job=job, parameters=parameters, anew=anew, wait=wait)
+
+
+async def open_execution(
+    settings: LaunchSettings, request: LaunchRequest
+) -> JobExecution:
+    """Begin a new attempt and make the actor that will run it.
+
+    Raises:
+        Rejection: The store refuses: the instance is complete, abandoned, UNKNOWN,
+            owned by somebody who lives, or its definition has changed.
+        StoreError: The store failed.
+        trio.Cancelled: While waiting for a lease; nothing was written.
+    """
+    job = request.job
+    plan = job.plan
+    command = OpenExecution(
+        job=plan.job,
+        parameters=request.parameters,
+        definition=Definition(
+            revision=job.revision,
+            format=plan.format,
+            fingerprint=plan.fingerprint,
+            manifest=plan.manifest,
+        ),
+        owner_id=settings.owner_id,
+        failure_id=settings.new_id(),
+        anew=request.anew,
+        first=entry_step(plan),
+    )
+    try:
+        opened = await _open(settings, request, command)
+    except IncompatibleDefinition as exc:
+        changes = describe_changes(exc.stored, plan.manifest)
+        raise IncompatibleDefinition(
+            exc.job, exc.execution_id, exc.stored, changes
+        ) from None
+    if opened.took_over is not None:
+        log.info("execution %d was taken over", opened.took_over)
+    return _execution(settings, request, opened)
+
+
+async def _open(
+    settings: LaunchSettings, request: LaunchRequest, command: OpenExecution
+) -> Opened:
+    try:
+        return await settings.store.ask(command)
+    except AlreadyRunning as exc:
+        running = exc
+    if running.owner_id == settings.owner_id:
+        raise running
+    match is_alive(running.owner):
+        case True:
+            raise running
+        case False:
+            command = evolve(command, dead_owner=running.owner_id)
+        case None:
+            if not request.wait:
+                raise running
+            await _wait_for_lease(settings, request, running)
+    return await settings.store.ask(command)
+
+
+async def _wait_for_lease(
+    settings: LaunchSettings, request: LaunchRequest, running: AlreadyRunning
+) -> None:
+    seconds = running.lease_left / MICROS + SETTLING_SECS
+    message = (
+        f"execution {running.execution_id} is owned by process {running.owner.pid} on "
+        f"host {running.owner.host}, of which nothing is known here: waiting up to "
+        f"{seconds:.0f} s for its lease to run out"
+    )
+    log.warning("%s", message)
+    announcer = Announcer(settings.sink, request.job.plan.job)
+    announcer.tell(
+        Event(kind=EventKind.LAUNCH_WAITING, seconds=seconds, message=message)
+    )
+    await trio.sleep(seconds)
+
+
+def _execution(
+    settings: LaunchSettings, request: LaunchRequest, opened: Opened
+) -> JobExecution:
+    plan = request.job.plan
+    parameters = request.parameters
+    if opened.run is not None:
+        parameters = parameters.with_run(opened.run)
+    engine = Traversal(
+        plan, opened, settings.owner_id, parameters.projection(), settings.new_id
+    )
+    context = JobContext(
+        job=plan.job,
+        instance_id=opened.instance_id,
+        instance_key=parameters.instance_key(plan.job),
+        execution_id=opened.execution_id,
+        attempt=opened.attempt,
+        parameters=parameters.values(),
+        stop=StopToken(),
+        state_of=engine.state_of,
+    )
+    secrets = [str(one.value) for one in parameters if one.secret]
+    boundary = Boundary(
+        new_failure_id=settings.new_id,
+        secrets=tuple(secret for secret in secrets if secret),
+        limiter=settings.limiter,
+        store_error_text=settings.store_error_text,
+    )
+    announcer = Announcer(
+        settings.sink,
+        plan.job,
+        opened.instance_id,
+        opened.execution_id,
+        opened.attempt,
+    )
+    environment = Environment(
+        store=settings.store,
+        owner_id=settings.owner_id,
+        context=context,
+        boundary=boundary,
+        announcer=announcer,
+    )
+    return JobExecution(request.job, opened, engine, environment, parameters)

@@ -1,0 +1,238 @@
+"""Running one step: listeners, the work between them, and what a stop does to it."""
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import trio
+from attrs import define, evolve, field, frozen
+
+from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, canonical_json, seal
+from ...storage.commands import Advance, Cursor, EnlistedWrite
+from ...storage.model.errors import InvalidValue
+from ...storage.model.execution import ExitCode, Failure
+from ...storage.model.json import JsonObject
+from ...storage.model.status import BatchStatus, FailureCategory
+from ..kernel.storage_actor import StorageActor
+from ..plan.actions import OpenStep, StepResult
+from ..plan.definition import Chunk, Exit, OnStop, Step, StepListener
+from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where
+from .context import JobContext, StepContext, StepOutcome, payload_of
+from .events import Announcer
+
+log = logging.getLogger("triolet.job")
+
+
+@frozen(kw_only=True)
+class Environment:
+    """What a step runs in."""
+
+    store: StorageActor
+    owner_id: int
+    context: JobContext
+    boundary: Boundary
+    announcer: Announcer
+
+
+class Work(Protocol):
+    """The work of a step: a tasklet or a chunk loop."""
+
+    async def run(self, scope: trio.CancelScope) -> StepResult:
+        """Work within *scope*, which a stop may cancel."""
+
+    def stop(self, scope: trio.CancelScope) -> None:
+        """Bring the work to an end, by the rules of its kind."""
+
+
+@define(eq=False)
+class TaskletRun:
+    """One call of a tasklet."""
+
+    step: Step
+    ctx: StepContext
+    boundary: Boundary
+
+    async def run(self, scope: trio.CancelScope) -> StepResult:
+        """Call the tasklet; a cancellation by *scope* is the end by a stop."""
+        assert not isinstance(self.step.work, Chunk)
+        where = Where(self.step.id, "tasklet_failed")
+        before = canonical_json(self.ctx.state) if self.ctx.state else "{}"
+        returned = await self.boundary.call(where, self.step.work, self.ctx)
+        exit_code = self._exit_code(where, returned)
+        context = self._sealed_state(before)
+        if self.ctx.stop.is_set():
+            return StepResult(
+                status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED, context=context
+            )
+        return StepResult(
+            status=BatchStatus.COMPLETED,
+            exit_code=exit_code,
+            context=context,
+            write=self._write(),
+        )
+
+    def stop(self, scope: trio.CancelScope) -> None:
+        """Cancel the tasklet now, or after its grace if it cooperates."""
+        if self.step.on_stop is OnStop.CANCEL:
+            scope.cancel()
+        else:
+            scope.deadline = trio.current_time() + self.step.grace
+
+    def _exit_code(self, where: Where, returned: object) -> str:
+        if returned is None:
+            return ExitCode.COMPLETED
+        if isinstance(returned, Exit):
+            return returned.code
+        kind = type(returned).__name__
+        raise self.boundary.refusal(
+            where,
+            f"step {self.step.id!r} returned a {kind}; return None or Exit(code)",
+        )
+
+    def _sealed_state(self, before: str) -> str | None:
+        if not self.ctx.state and before == "{}":
+            return None
+        what = f"the state of {self.step.id!r}"
+        try:
+            if canonical_json(self.ctx.state, what) == before:
+                return None
+            return seal(CONTEXT_FORMAT, STATE_SCHEMA, self.ctx.state, what)
+        except InvalidValue as exc:
+            where = Where(self.step.id, exc.code, FailureCategory.SERIALIZATION)
+            raise self.boundary.failed(where, exc) from exc
+
+    def _write(self) -> EnlistedWrite | None:
+        write = self.step.write
+        return None if write is None else partial(_call_write, write, self.ctx)
+
+
+def _call_write(
+    write: Callable[[Cursor, StepContext], object], ctx: StepContext, cursor: Cursor
+) -> None:
+    write(cursor, ctx)
+
+
+@define(eq=False)
+class StepRun:
+    """One step's life between its row and its result."""
+
+    step: Step
+    row: OpenStep
+    work: Work
+    ctx: StepContext
+    environment: Environment
+    _scope: trio.CancelScope = field(factory=trio.CancelScope, init=False)
+
+    async def run(self) -> StepResult:
+        """Run listeners and work; user code never raises out of here.
+
+        Raises:
+            trio.Cancelled: The scope around the job was cancelled.
+            TrioletError: The store refused or failed.
+        """
+        if self.ctx.stop.is_set():
+            return await self._stopped()
+        result = await self._inner()
+        if self.step.listeners and self.row.status is BatchStatus.STARTED:
+            result = await self._after(result)
+        return result
+
+    def stop(self) -> None:
+        """Bring the step to an end."""
+        self.work.stop(self._scope)
+
+    async def _inner(self) -> StepResult:
+        try:
+            with self._scope:
+                if self.row.status is BatchStatus.STARTING:
+                    await self._before()
+                return await self.work.run(self._scope)
+        except ComponentFailed as exc:
+            return failed(exc.failure)
+        except OutcomeUnknown as exc:
+            where = Where(
+                self.step.id, "outcome_unknown", FailureCategory.UNKNOWN_COMMIT
+            )
+            return unknown(self.environment.boundary.failure(where, exc))
+        return await self._stopped()
+
+    async def _stopped(self) -> StepResult:
+        await self._begin_if_needed()
+        return StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
+
+    async def _before(self) -> None:
+        for listener in self.step.listeners:
+            if listener.before is not None:
+                where = Where(listener.name, "before_step_listener_failed")
+                call = self.environment.boundary.call
+                await call(where, listener.before, self.ctx)
+        await self._begin_if_needed()
+
+    async def _begin_if_needed(self) -> None:
+        if self.row.status is not BatchStatus.STARTING:
+            return
+        command = Advance(
+            execution_id=self.environment.context.execution_id,
+            owner_id=self.environment.owner_id,
+            begin=self.row.step_id,
+        )
+        await self.environment.store.ask(command)
+        self.row.status = BatchStatus.STARTED
+        self.row.version += 1
+
+    async def _after(self, result: StepResult) -> StepResult:
+        first: Failure | None = None
+        for listener in reversed(self.step.listeners):
+            if listener.after is None:
+                continue
+            try:
+                result = await self._after_one(listener, result)
+            except ComponentFailed as exc:
+                first = first or exc.failure
+            except OutcomeUnknown as exc:
+                where = Where(listener.name, "after_step_listener_failed")
+                first = first or self.environment.boundary.failure(where, exc)
+        kept = result.status in (BatchStatus.STOPPED, BatchStatus.UNKNOWN)
+        return result if first is None or kept else failed(first)
+
+    async def _after_one(
+        self, listener: StepListener, result: StepResult
+    ) -> StepResult:
+        where = Where(listener.name, "after_step_listener_failed")
+        message = None if result.failure is None else result.failure.message
+        seen = StepOutcome(result.status, result.exit_code, message)
+        assert listener.after is not None
+        returned = await self.environment.boundary.call(
+            where, listener.after, self.ctx, seen
+        )
+        match returned:
+            case None:
+                return result
+            case Exit(code) if result.status is BatchStatus.COMPLETED:
+                return evolve(result, exit_code=code)
+            case Exit():
+                return result
+        kind = type(returned).__name__
+        raise self.environment.boundary.refusal(
+            where, f"listener {listener.name!r} returned a {kind}; return None or Exit"
+        )
+
+
+def failed(failure: Failure) -> StepResult:
+    """Make the result of a step that failed."""
+    return StepResult(
+        status=BatchStatus.FAILED, exit_code=ExitCode.FAILED, failure=failure
+    )
+
+
+def unknown(failure: Failure) -> StepResult:
+    """Make the result of a step whose effect is not known."""
+    return StepResult(
+        status=BatchStatus.UNKNOWN, exit_code=ExitCode.UNKNOWN, failure=failure
+    )
+
+
+def state_for(row: OpenStep) -> JsonObject:
+    """Give the state that an earlier attempt committed, for this one to go on with."""
+    return payload_of(row.context, row.node.id)

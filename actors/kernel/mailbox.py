@@ -1,0 +1,118 @@
+"""A mailbox: the bounded queue of one actor's messages.
+
+A full mailbox makes senders wait. That is the back-pressure of the whole system, so
+there is no unbounded variant.
+"""
+
+from typing import Generic, TypeVar
+
+import outcome
+import trio
+
+M = TypeVar("M")
+R = TypeVar("R")
+
+
+class Mailbox(Generic[M]):
+    """Where messages for one actor are put; the actor holds the `Inbox` end.
+
+    Args:
+        capacity: Messages that may wait, at least 1.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise ValueError("a mailbox needs a capacity of at least 1")
+        self._send, receive = trio.open_memory_channel[M](capacity)
+        self.inbox = Inbox(receive)
+
+    async def tell(self, message: M) -> None:
+        """Put *message* in, waiting while the mailbox is full.
+
+        Raises:
+            trio.BrokenResourceError: The actor has ended and takes no more.
+
+        Cancellation: The message was not put in.
+        """
+        await self._send.send(message)
+
+    def tell_nowait(self, message: M) -> None:
+        """Put *message* in at once.
+
+        Raises:
+            trio.WouldBlock: The mailbox is full.
+            trio.BrokenResourceError: The actor has ended and takes no more.
+        """
+        self._send.send_nowait(message)
+
+    @property
+    def depth(self) -> int:
+        """Messages that wait now."""
+        return self._send.statistics().current_buffer_used
+
+
+class Inbox(Generic[M]):
+    """The end of a mailbox that its actor reads."""
+
+    def __init__(self, receive: "trio.MemoryReceiveChannel[M]") -> None:
+        self._receive = receive
+
+    async def receive(self) -> M:
+        """Wait for the next message."""
+        return await self._receive.receive()
+
+    def take(self, limit: int) -> list[M]:
+        """Give what waits now, oldest first, at most *limit* messages."""
+        taken: list[M] = []
+        while len(taken) < limit:
+            try:
+                taken.append(self._receive.receive_nowait())
+            except (trio.WouldBlock, trio.ClosedResourceError):
+                break
+        return taken
+
+    def close(self) -> None:
+        """Take no more: from now on senders get `trio.BrokenResourceError`."""
+        self._receive.close()
+
+
+class Slot(Generic[R]):
+    """Where the answer to one question arrives, exactly once.
+
+    The asker waits for it whatever happens: a cancellation is delivered after the
+    answer, at the asker's next checkpoint. So whoever took the question must answer,
+    also while dying.
+    """
+
+    __slots__ = ("_asker", "_outcome")
+
+    def __init__(self) -> None:
+        self._asker: trio.lowlevel.Task | None = None
+        self._outcome: outcome.Outcome[R] | None = None
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the answer is there."""
+        return self._outcome is not None
+
+    def answer(self, result: outcome.Outcome[R]) -> None:
+        """Deliver the answer."""
+        assert self._outcome is None, "a question was answered twice"
+        self._outcome = result
+        if self._asker is not None:
+            trio.lowlevel.reschedule(self._asker)
+
+    async def wait(self) -> R:
+        """Wait for the answer and give it, or raise what it carries.
+
+        Never raises `trio.Cancelled`; costs no cancel scope.
+        """
+        if self._outcome is None:
+            self._asker = trio.lowlevel.current_task()
+            await trio.lowlevel.wait_task_rescheduled(_not_now)
+        assert self._outcome is not None, "an asker woke without an answer"
+        return self._outcome.unwrap()
+
+
+def _not_now(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+    return trio.lowlevel.Abort.FAILED

@@ -1,0 +1,286 @@
+"""The storage actor: the one task that talks to a backend's connection.
+
+It takes whatever waits in its mailbox and commits it as one transaction: while a commit
+is under way the next batch gathers by itself. Every accepted question is answered
+exactly once, also while the actor is dying. The actor, which alone knows whether a
+commit is in flight, owns the deadline.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+import outcome
+import tenacity
+import trio
+from attrs import frozen
+
+from ...storage.backend import AnswerLost, Backend, Committed, Pause, Waits
+from ...storage.commands import Command
+from ...storage.model.errors import (
+    CommitOutcomeUnknown,
+    StoreError,
+    StoreGone,
+    StoreLocked,
+    StoreUnavailable,
+    TrioletError,
+)
+from .mailbox import Mailbox, Slot
+from .offload import Offload
+
+log = logging.getLogger("triolet.storage")
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+BATCH_MAX = 100
+"""With more, clients idle while the store works; the queue is the next batch."""
+MAILBOX_CAPACITY = 1024
+DEADLINE_SECS = 30.0
+ATTEMPTS_MAX = 6
+
+
+class _Ask:
+    __slots__ = ("command", "deadline", "slot")
+
+    def __init__(self, command: Command[Any], deadline: float) -> None:
+        self.command = command
+        self.deadline = deadline
+        self.slot: Slot[Any] = Slot()
+
+
+@contextmanager
+def _shielded() -> Iterator[None]:
+    with trio.CancelScope(shield=True):
+        yield
+
+
+@frozen
+class _Done(Generic[T]):
+    result: T
+
+
+def _resume(waits: Waits[T]) -> Pause | _Done[T]:
+    """Go on to the next wait or to the end; StopIteration cannot leave a coroutine."""
+    try:
+        return next(waits)
+    except StopIteration as end:
+        return _Done(end.value)
+
+
+class StorageActor:
+    """Serialises the commands of a store.
+
+    Args:
+        backend: The connection; the actor is its only user, and does not close it.
+        new_id: Draws batch ids.
+        adaptive: Whether commits may move to a thread while they are slow.
+        deadline: Seconds within which an accepted command is carried out, refused, or
+            reported as of unknown outcome.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        new_id: Callable[[], UUID],
+        adaptive: bool = True,
+        deadline: float = DEADLINE_SECS,
+    ) -> None:
+        self.life = trio.CancelScope(shield=True)
+        """Ends the actor. It outlives the cancellation of the scope around it, so that
+        whoever is cancelled there can still write the last word."""
+        self._backend = backend
+        self._new_id = new_id
+        self._deadline = deadline
+        self._offload = Offload(adaptive=adaptive)
+        self._mailbox = Mailbox[_Ask](MAILBOX_CAPACITY)
+
+    @property
+    def depth(self) -> int:
+        """Commands that wait now."""
+        return self._mailbox.depth
+
+    async def ask(self, command: Command[R]) -> R:
+        """Have *command* carried out and give its reply.
+
+        Never raises `trio.Cancelled`: what was asked is answered, and the caller looks
+        for cancellation afterwards.
+
+        Raises:
+            Rejection: The store refused the command and changed nothing.
+            StoreUnavailable: It was not carried out within the deadline.
+            CommitOutcomeUnknown: Whether it was carried out could not be found out.
+            StoreGone: The actor has ended.
+        """
+        ask = _Ask(command, trio.current_time() + self._deadline)
+        try:
+            await self._put(ask)
+        except trio.BrokenResourceError:
+            raise StoreGone from None
+        reply: R = await ask.slot.wait()
+        return reply
+
+    async def _put(self, ask: _Ask) -> None:
+        try:
+            self._mailbox.tell_nowait(ask)
+        except trio.WouldBlock:
+            with _shielded():
+                await self._mailbox.tell(ask)
+
+    async def run(self) -> None:
+        """Serve until `life` is cancelled; what was accepted by then is carried out."""
+        inbox = self._mailbox.inbox
+        with self.life:
+            try:
+                while True:
+                    first = await inbox.receive()
+                    await self._commit_all([first, *inbox.take(BATCH_MAX - 1)])
+            except trio.Cancelled:
+                while waiting := inbox.take(BATCH_MAX):
+                    await self._commit_all(waiting)
+                raise
+            finally:
+                waiting = inbox.take(MAILBOX_CAPACITY)
+                inbox.close()
+                _answer_all(waiting, StoreGone())
+
+    async def _commit_all(self, asks: Sequence[_Ask]) -> None:
+        unanswered = list(asks)
+        try:
+            for group in _transactions(asks):
+                await self._commit(group)
+                del unanswered[: len(group)]
+        finally:
+            _answer_all(unanswered, StoreGone())
+
+    async def _commit(self, group: Sequence[_Ask]) -> None:
+        now = trio.current_time()
+        live = [ask for ask in group if ask.deadline > now]
+        if len(live) < len(group):
+            expired = [ask for ask in group if ask.deadline <= now]
+            _answer_all(expired, StoreUnavailable("the store was busy for too long"))
+        if not live:
+            return
+        try:
+            outcomes = await self._carry_out(
+                [ask.command for ask in live], min(ask.deadline for ask in live)
+            )
+        except StoreError as exc:
+            _answer_all(live, exc)
+            return
+        for ask, result in zip(live, outcomes, strict=True):
+            if isinstance(result, TrioletError):
+                ask.slot.answer(outcome.Error(result))
+            else:
+                ask.slot.answer(outcome.Value(result))
+
+    async def _carry_out(
+        self, batch: Sequence[Command[Any]], deadline: float
+    ) -> Sequence[object]:
+        """Send a batch, and again while it is known to have had no effect."""
+        try:
+            return await self._once(batch, deadline)
+        except StoreLocked:
+            raise
+        except StoreUnavailable as exc:
+            log.warning("a batch had no effect and is sent again: %s", exc)
+        return await self._again(batch, deadline)
+
+    async def _again(
+        self, batch: Sequence[Command[Any]], deadline: float
+    ) -> Sequence[object]:
+        with _shielded():
+            return await tenacity.AsyncRetrying(
+                sleep=trio.sleep,
+                retry=tenacity.retry_if_exception(_is_transient),
+                wait=tenacity.wait_exponential(0.05, max=2),
+                stop=partial(_given_up, deadline),
+                reraise=True,
+            )(self._once, batch, deadline)
+
+    async def _once(
+        self, batch: Sequence[Command[Any]], deadline: float
+    ) -> Sequence[object]:
+        batch_id = self._new_id()
+        try:
+            return await self._drive(self._backend.apply(batch_id, batch))
+        except AnswerLost as exc:
+            reason = str(exc)
+        with _shielded():
+            return await self._settle(batch_id, batch, deadline, reason)
+
+    async def _settle(
+        self,
+        batch_id: UUID,
+        batch: Sequence[Command[Any]],
+        deadline: float,
+        reason: str,
+    ) -> Sequence[object]:
+        while True:
+            try:
+                settled = await self._drive(self._backend.settle(batch_id, batch))
+            except StoreError as exc:
+                if trio.current_time() >= deadline:
+                    raise CommitOutcomeUnknown from exc
+                await trio.sleep(0.5)
+            else:
+                if isinstance(settled, Committed):
+                    return settled.replies
+                raise StoreUnavailable(reason or "a commit failed")
+
+    async def _drive(self, waits: Waits[T]) -> T:
+        """Run an operation to its end: a commit under way is never cancelled."""
+        if not self._offload.threaded:
+            step = self._offload.inline(_resume, waits)
+            if isinstance(step, _Done):
+                return step.result
+            pause = step.seconds
+        else:
+            pause = 0.0
+        with _shielded():
+            while True:
+                if pause:
+                    await trio.sleep(pause)
+                step = await self._resumed(waits)
+                if isinstance(step, _Done):
+                    return step.result
+                pause = step.seconds
+
+    async def _resumed(self, waits: Waits[T]) -> Pause | _Done[T]:
+        if self._offload.threaded:
+            return await self._offload.in_thread(_resume, waits)
+        return self._offload.inline(_resume, waits)
+
+
+def _is_transient(exc: BaseException) -> bool:
+    return isinstance(exc, StoreUnavailable) and not isinstance(exc, StoreLocked)
+
+
+def _given_up(deadline: float, state: tenacity.RetryCallState) -> bool:
+    late = trio.current_time() >= deadline
+    return late or state.attempt_number >= ATTEMPTS_MAX
+
+
+def _transactions(asks: Sequence[_Ask]) -> Iterator[list[_Ask]]:
+    """Split asks into transactions: a command with an enlisted write stands alone."""
+    group: list[_Ask] = []
+    for ask in asks:
+        if ask.command.enlisted:
+            if group:
+                yield group
+            yield [ask]
+            group = []
+        else:
+            group.append(ask)
+    if group:
+        yield group
+
+
+def _answer_all(asks: Sequence[_Ask], error: TrioletError) -> None:
+    for ask in asks:
+        if not ask.slot.is_answered:
+            ask.slot.answer(outcome.Error(error))

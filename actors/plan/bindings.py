@@ -1,0 +1,124 @@
+"""Checks of what a definition binds to its nodes: functions, readers, writers.
+
+Only the shape is checked, duck by duck; nothing of the user's is called.
+"""
+
+import inspect
+from collections.abc import Iterable, Iterator
+
+from ...storage.model.names import NameKind
+from .checks import name_reasons
+from .definition import Chunk, Decision, InFlight, OnStop, Step, StepListener
+from .plan import DeliveryMode
+
+READER_METHODS = ("open", "read", "state", "close")
+WRITER_METHODS = ("open", "write", "close")
+
+
+def decision_reasons(decision: Decision) -> Iterator[str]:
+    """Say what is wrong with the function of a decision."""
+    yield from _function_reasons(decision.decider, "decider")
+
+
+def step_reasons(step: Step) -> Iterator[str]:
+    """Say what is wrong with all that a step binds, and with its settings."""
+    if isinstance(step.work, Chunk):
+        yield from _chunk_reasons(step.work)
+        yield from _chunk_step_reasons(step)
+    else:
+        yield from _function_reasons(step.work, "work")
+        if step.write is not None:
+            yield from _function_reasons(step.write, "write function")
+    for listener in step.listeners:
+        yield from _listener_reasons(listener)
+    yield from _word_reasons(step.on_stop, OnStop, "on_stop")
+    grace: object = step.grace
+    if not isinstance(grace, (int, float)) or isinstance(grace, bool):
+        yield f"grace must be seconds, not {type(grace).__name__}"
+    elif not grace >= 0:
+        yield f"grace must be at least 0 seconds, not {grace}"
+
+
+def delivery_of(writer: object) -> DeliveryMode | None:
+    """Find how a writer delivers; None when it does not say so in our words."""
+    value = getattr(getattr(writer, "delivery", None), "value", None)
+    return DeliveryMode(value) if value in list(DeliveryMode) else None
+
+
+def _chunk_step_reasons(step: Step) -> Iterator[str]:
+    if step.write is not None:
+        yield "write= is for tasklets: a chunk writes with its writer"
+    if step.revision != "1":
+        yield (
+            "revision= is for tasklets: a chunk has reader_revision, "
+            "processor_revision, writer_revision and checkpoint_revision"
+        )
+    if step.on_stop is not OnStop.CANCEL:
+        yield "on_stop= is for tasklets: a chunk has in_flight="
+
+
+def _chunk_reasons(chunk: Chunk) -> Iterator[str]:
+    yield from _component_reasons(chunk.reader, READER_METHODS, "reader")
+    yield from _component_reasons(chunk.writer, WRITER_METHODS, "writer")
+    if chunk.processor is not None:
+        yield from _function_reasons(chunk.processor, "processor")
+    yield from _word_reasons(chunk.in_flight, InFlight, "in_flight")
+    delivery = delivery_of(chunk.writer)
+    if delivery is None:
+        words = " or ".join(repr(one.value) for one in DeliveryMode)
+        yield f"the writer's delivery must have the value {words}"
+    if delivery is DeliveryMode.ATOMIC:
+        yield from _atomic_reasons(chunk.writer)
+
+
+def _atomic_reasons(writer: object) -> Iterator[str]:
+    for name in WRITER_METHODS:
+        if inspect.iscoroutinefunction(getattr(writer, name, None)):
+            yield (
+                f"the writer is atomic, so its {name} runs inside the store's "
+                "transaction and must not be async"
+            )
+
+
+def _component_reasons(
+    component: object, methods: Iterable[str], what: str
+) -> Iterator[str]:
+    if isinstance(component, type):
+        yield f"the {what} is the class {component.__name__}: give an instance of it"
+        return
+    missing = [one for one in methods if not callable(getattr(component, one, None))]
+    if missing:
+        kind = type(component).__name__
+        yield f"the {what} of type {kind} has no method {', '.join(missing)}"
+
+
+def _function_reasons(function: object, what: str) -> Iterator[str]:
+    if inspect.iscoroutine(function):
+        name = function.__name__
+        yield f"the {what} is a coroutine: give {name} itself, do not call it"
+    elif not callable(function):
+        yield f"the {what} must be a function, not {type(function).__name__}"
+    elif inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+        yield f"the {what} is a generator function, which would never run"
+
+
+def _listener_reasons(listener: object) -> Iterator[str]:
+    if not isinstance(listener, StepListener):
+        yield f"a listener must be a StepListener, not {type(listener).__name__}"
+        return
+    yield from name_reasons(listener.name, NameKind.LISTENER)
+    calls = {"before": listener.before, "after": listener.after}
+    for when, function in calls.items():
+        if function is not None:
+            what = f"{when} of listener {listener.name!r}"
+            yield from _function_reasons(function, what)
+    if listener.before is None and listener.after is None:
+        yield f"the listener {listener.name!r} has neither before nor after"
+
+
+def _word_reasons(
+    word: object, words: type[OnStop] | type[InFlight], what: str
+) -> Iterator[str]:
+    if not isinstance(word, words):
+        choices = " or ".join(repr(one.value) for one in words)
+        yield f"{what} must be {choices}"

@@ -1,0 +1,123 @@
+"""What differs between two definitions of a job, in sentences for people."""
+
+from collections.abc import Iterator
+
+from ...storage.codec import Schema
+from ...storage.model.errors import CorruptRecord
+from ...storage.model.execution import Target, Terminal
+from .manifest import read_manifest
+from .plan import (
+    UNLIMITED,
+    ChunkDeclaration,
+    DecisionNode,
+    Plan,
+    PlanNode,
+    StepNode,
+    TaskletDeclaration,
+)
+
+
+def describe_changes(stored: str, proposed: str) -> tuple[str, ...]:
+    """Tell how the manifest *proposed* differs from the *stored* one.
+
+    Returns:
+        A sentence per change: of the job, then of its nodes in the order of their ids.
+        Empty when nothing changed. When the stored manifest cannot be read, one
+        sentence that says so.
+
+    Raises:
+        CorruptRecord: When the proposed manifest cannot be read.
+    """
+    after = read_manifest(proposed)
+    try:
+        before = read_manifest(stored)
+    except CorruptRecord as exc:
+        return (f"the stored definition cannot be compared: {exc.reason}",)
+    return tuple(_changes(before, after))
+
+
+def _changes(before: Plan, after: Plan) -> Iterator[str]:
+    if before.job != after.job:
+        yield f"the job's name is {after.job!r} instead of {before.job!r}"
+    if before.entry != after.entry:
+        yield f"the job begins with {after.entry!r} instead of {before.entry!r}"
+    for node in sorted(before.nodes.keys() | after.nodes.keys()):
+        if node not in after.nodes:
+            yield f"node {node!r} was removed"
+        elif node not in before.nodes:
+            yield f"node {node!r} was added"
+        else:
+            yield from _node_changes(before.nodes[node], after.nodes[node])
+            yield from _transition_changes(node, before, after)
+
+
+def _node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
+    where = f"{_kind(after)} {after.id!r}"
+    if _kind(before) != _kind(after):
+        yield f"{where} was a {_kind(before)}"
+        return
+    old, new = _facts(before), _facts(after)
+    for what in old:
+        if what in new and old[what] != new[what]:
+            yield f"{where}: {what} {old[what]} -> {new[what]}"
+
+
+def _kind(node: PlanNode) -> str:
+    return "step" if isinstance(node, StepNode) else "decision"
+
+
+def _facts(node: PlanNode) -> dict[str, str]:
+    if isinstance(node, DecisionNode):
+        return {
+            "revision": repr(node.revision),
+            "input version": str(node.input_version),
+        }
+    limit = node.start_limit
+    return {
+        "name": repr(node.name),
+        "start limit": "none" if limit == UNLIMITED else str(limit),
+        "start if complete": "allowed" if node.allow_start_if_complete else "refused",
+        "listener revisions": repr(list(node.listeners)),
+        **_declaration_facts(node.declaration),
+    }
+
+
+def _declaration_facts(one: TaskletDeclaration | ChunkDeclaration) -> dict[str, str]:
+    if isinstance(one, TaskletDeclaration):
+        return {"work": "tasklet", "revision": repr(one.revision)}
+    return {
+        "work": "chunk",
+        "chunk size": str(one.size),
+        "delivery": one.delivery.value,
+        "in flight": one.in_flight.value,
+        "reader revision": repr(one.reader_revision),
+        "processor revision": repr(one.processor_revision),
+        "writer revision": repr(one.writer_revision),
+        "checkpoint revision": repr(one.checkpoint_revision),
+        "checkpoint schema": _schema(one.checkpoint),
+        "context schema": _schema(one.context),
+    }
+
+
+def _schema(schema: Schema) -> str:
+    return f"{schema.id!r} version {schema.version}"
+
+
+def _transition_changes(node: str, before: Plan, after: Plan) -> Iterator[str]:
+    where = f"{_kind(after.nodes[node])} {node!r}"
+    old, new = _targets(before, node), _targets(after, node)
+    for pattern in old | new:
+        if pattern not in new:
+            yield f"{where}: {pattern!r} no longer goes to {old[pattern]}"
+        elif pattern not in old:
+            yield f"{where}: {pattern!r} goes to {new[pattern]}, it had no target"
+        elif old[pattern] != new[pattern]:
+            yield f"{where}: {pattern!r} goes to {new[pattern]} instead of {old[pattern]}"
+
+
+def _targets(plan: Plan, node: str) -> dict[str, str]:
+    return {one.pattern: _target(one.target) for one in plan.transitions[node]}
+
+
+def _target(target: Target) -> str:
+    return target.name if isinstance(target, Terminal) else repr(target.node)

@@ -1,0 +1,71 @@
+"""Checks of single nodes of a plan, wherever it comes from.
+
+The values may come from a lenient constructor or from the store, so that nothing is
+taken for granted here, not even types.
+"""
+
+from collections.abc import Iterator
+
+from ...storage.model.errors import InvalidName
+from ...storage.model.names import NameKind, check_name
+from .plan import ChunkDeclaration, DecisionNode, PlanNode, StepNode
+
+U32_MAX = (1 << 32) - 1
+LISTENERS_MAX = 32
+
+
+def name_reasons(
+    text: object, kind: NameKind, what: str | None = None
+) -> Iterator[str]:
+    """Say what is wrong with a name, if anything; *what* replaces its kind's label."""
+    try:
+        check_name(text, kind)
+    except InvalidName as exc:
+        yield f"the {what or exc.kind} {exc.reason}"
+
+
+def count_reasons(value: object, what: str) -> Iterator[str]:
+    """Say what is wrong with a count that must be 1 to 2^32 - 1, if anything."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        yield f"the {what} must be an int, not {type(value).__name__}"
+    elif not 1 <= value <= U32_MAX:
+        yield f"the {what} must be 1 to {U32_MAX}, not {value}"
+
+
+def node_reasons(node: PlanNode) -> Iterator[str]:
+    """Say all that is wrong with the names, revisions and counts of a node."""
+    if isinstance(node, DecisionNode):
+        yield from name_reasons(node.revision, NameKind.REVISION)
+        yield from count_reasons(node.input_version, "input version")
+    else:
+        yield from _step_reasons(node)
+
+
+def _step_reasons(step: StepNode) -> Iterator[str]:
+    yield from name_reasons(step.name, NameKind.STEP)
+    yield from count_reasons(step.start_limit, "start limit")
+    allow: object = step.allow_start_if_complete
+    if not isinstance(allow, bool):
+        yield f"allow_start_if_complete must be a bool, not {type(allow).__name__}"
+    if len(step.listeners) > LISTENERS_MAX:
+        count = len(step.listeners)
+        yield f"there are {count} listeners, at most {LISTENERS_MAX} are allowed"
+    for revision in step.listeners:
+        yield from name_reasons(revision, NameKind.REVISION, "listener revision")
+    if isinstance(step.declaration, ChunkDeclaration):
+        yield from _chunk_reasons(step.declaration)
+    else:
+        yield from name_reasons(step.declaration.revision, NameKind.REVISION)
+
+
+def _chunk_reasons(chunk: ChunkDeclaration) -> Iterator[str]:
+    yield from count_reasons(chunk.size, "chunk size")
+    revisions = {
+        "reader": chunk.reader_revision,
+        "processor": chunk.processor_revision,
+        "writer": chunk.writer_revision,
+        "checkpoint": chunk.checkpoint_revision,
+    }
+    for component, revision in revisions.items():
+        what = f"{component} revision"
+        yield from name_reasons(revision, NameKind.REVISION, what)

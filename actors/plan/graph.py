@@ -1,0 +1,178 @@
+"""The graph of a plan: limits, targets, ambiguity, cycles and reachability.
+
+The same checks serve the compiler and the reader of stored manifests.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from typing import TypeAlias
+
+from attrs import frozen
+
+from ...storage.model.errors import Problem
+from ...storage.model.execution import NodeTarget, Terminal
+from ...storage.model.names import NameKind
+from ...storage.model.patterns import overlap, specificity
+from .checks import name_reasons, node_reasons
+from .plan import PlanNode, StepNode, Transition
+from .suggestion import nearest
+
+NODES_MAX = 1024
+TRANSITIONS_MAX = 4096
+OUTGOING_MAX = 64
+
+Edges: TypeAlias = Mapping[str, tuple[str, ...]]
+
+_TERMINALS = {
+    spelling: f"the constant {one.name}"
+    for one in Terminal
+    for spelling in (one.name, one.value)
+}
+
+
+@frozen
+class Graph:
+    """What a plan consists of, not yet known to be sound."""
+
+    entry: str
+    nodes: Mapping[str, PlanNode]
+    transitions: Mapping[str, tuple[Transition, ...]]
+
+
+def problems_of(graph: Graph) -> Iterator[Problem]:
+    """Find everything that keeps a graph from being a plan, except its job's name."""
+    yield from _size_problems(graph)
+    for node in graph.nodes.values():
+        for reason in name_reasons(node.id, NameKind.NODE):
+            yield Problem(node.id, reason)
+        for reason in node_reasons(node):
+            yield Problem(node.id, reason)
+    yield from _step_name_problems(graph)
+    yield from _transition_problems(graph)
+    yield from _shape_problems(graph)
+
+
+def _size_problems(graph: Graph) -> Iterator[Problem]:
+    nodes = len(graph.nodes)
+    if nodes > NODES_MAX:
+        reason = f"there are {nodes} nodes, at most {NODES_MAX} are allowed"
+        yield Problem(None, reason)
+    total = sum(map(len, graph.transitions.values()))
+    if total > TRANSITIONS_MAX:
+        reason = f"there are {total} transitions, at most {TRANSITIONS_MAX} are allowed"
+        yield Problem(None, reason)
+
+
+def _step_name_problems(graph: Graph) -> Iterator[Problem]:
+    owners: dict[str, str] = {}
+    for node in graph.nodes.values():
+        if not isinstance(node, StepNode) or any(node_reasons(node)):
+            continue
+        owner = owners.setdefault(node.name, node.id)
+        if owner != node.id:
+            yield Problem(node.id, f"its step name is also that of {owner!r}")
+
+
+def _transition_problems(graph: Graph) -> Iterator[Problem]:
+    for source in graph.transitions.keys() - graph.nodes.keys():
+        yield Problem(source, "is the source of transitions, but is no node")
+    for node in graph.nodes:
+        outgoing = graph.transitions.get(node, ())
+        if not outgoing:
+            yield Problem(node, "leads nowhere: no exit code has a target")
+        for one in outgoing:
+            for reason in _reasons_against(one, graph):
+                yield Problem(node, reason)
+        if len(outgoing) > OUTGOING_MAX:
+            count = f"has {len(outgoing)} transitions"
+            yield Problem(node, f"{count}, at most {OUTGOING_MAX} are allowed")
+        else:
+            for reason in _ambiguities(outgoing):
+                yield Problem(node, reason)
+
+
+def _reasons_against(one: Transition, graph: Graph) -> Iterator[str]:
+    yield from name_reasons(one.pattern, NameKind.PATTERN)
+    target = one.target
+    if isinstance(target, Terminal) or target.node in graph.nodes:
+        return
+    reason = f"{one.pattern!r} leads to {target.node!r}, which is no node of this job"
+    proposals = _TERMINALS | {node: repr(node) for node in graph.nodes}
+    found = nearest(target.node, proposals)
+    yield reason if found is None else f"{reason}: did you mean {proposals[found]}?"
+
+
+def _ambiguities(outgoing: tuple[Transition, ...]) -> Iterator[str]:
+    legal = sorted(
+        one.pattern
+        for one in outgoing
+        if not any(name_reasons(one.pattern, NameKind.PATTERN))
+    )
+    for left, right in combinations(legal, 2):
+        if specificity(left) == specificity(right) and overlap(left, right):
+            yield (
+                f"the patterns {left!r} and {right!r} are equally specific, "
+                "and some exit codes match both"
+            )
+
+
+def _shape_problems(graph: Graph) -> Iterator[Problem]:
+    if graph.entry not in graph.nodes:
+        yield Problem(None, f"the entry {graph.entry!r} is no node")
+        return
+    edges = _edges(graph)
+    for cycle in cycles(edges):
+        path = " -> ".join(map(repr, cycle))
+        yield Problem(cycle[0], f"leads back to itself, which is not allowed: {path}")
+    for node in unreachable(graph.entry, edges):
+        yield Problem(node, f"is never reached from the entry {graph.entry!r}")
+
+
+def _edges(graph: Graph) -> Edges:
+    """Give the successors of each node.
+
+    A misspelt target stands for the nearest node, lest one mistake be reported twice.
+    """
+    edges = {}
+    for node in graph.nodes:
+        targets = dict.fromkeys(
+            one.target.node
+            for one in graph.transitions.get(node, ())
+            if isinstance(one.target, NodeTarget)
+        )
+        meant = (t if t in graph.nodes else nearest(t, graph.nodes) for t in targets)
+        edges[node] = tuple(target for target in meant if target is not None)
+    return edges
+
+
+def unreachable(entry: str, edges: Edges) -> tuple[str, ...]:
+    """Give the nodes that no path from *entry* leads to, in the order of *edges*."""
+    seen = {entry}
+    waiting = [entry]
+    while waiting:
+        for target in edges[waiting.pop()]:
+            if target not in seen:
+                seen.add(target)
+                waiting.append(target)
+    return tuple(node for node in edges if node not in seen)
+
+
+def cycles(edges: Edges) -> Iterator[tuple[str, ...]]:
+    """Give a cycle for every edge that closes one, its first node also at its end.
+
+    A depth-first search without recursion: paths may be as long as the graph.
+    """
+    done: set[str] = set()
+    for root in edges:
+        path = {} if root in done else {root: iter(edges[root])}
+        while path:
+            last, rest = next(reversed(path.items()))
+            following = next(rest, None)
+            if following is None:
+                del path[last]
+                done.add(last)
+            elif following in path:
+                every = tuple(path)
+                yield (*every[every.index(following) :], following)
+            elif following not in done:
+                path[following] = iter(edges[following])

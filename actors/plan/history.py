@@ -1,0 +1,132 @@
+"""What an instance has behind it, as a traversal sees it: rows, starts, answers.
+
+Begins as the snapshot that opened the attempt and is kept up with every result, so that
+nothing has to be read back from the store.
+"""
+
+from attrs import frozen
+
+from ...storage.commands import Snapshot
+from ...storage.model import digests
+from ...storage.model.execution import (
+    NO_COUNTS,
+    Counts,
+    DecisionRef,
+    StepExecution,
+    Terminal,
+)
+from ...storage.model.status import BatchStatus
+from .actions import OpenStep, Preceding
+
+VERSIONS_PER_END = 2
+"""A step's end stands for two mutations: its exit code, then its status."""
+
+
+@frozen
+class Latest:
+    """The latest row of a node."""
+
+    step_id: int
+    version: int
+    status: BatchStatus
+    exit_code: str
+    counts: Counts
+    checkpoint: str | None
+    context: str | None
+    decision: DecisionRef | None
+    """The transition that was committed with it, under the same fingerprint."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether its result may be reused."""
+        return self.status is BatchStatus.COMPLETED
+
+
+class History:
+    """The instance's past and this attempt's results."""
+
+    def __init__(self, fingerprint: bytes, snapshot: Snapshot) -> None:
+        self._fingerprint = fingerprint
+        self._latest = {step.node: self._recorded(step) for step in snapshot.steps}
+        self._starts = {node: count for node, _, count in snapshot.starts}
+        self._answers: dict[tuple[str, bytes], tuple[str, DecisionRef]] = {}
+        for made in snapshot.decisions:
+            # A stop is not for ever: after one the decider is asked again.
+            if made.fingerprint == fingerprint and made.target is not Terminal.STOP:
+                answer = (made.outcome, DecisionRef(made.execution_id, made.sequence))
+                self._answers.setdefault((made.source, made.digest), answer)
+
+    def _recorded(self, step: StepExecution) -> Latest:
+        made = step.decision
+        ref = None
+        if made is not None and made.fingerprint == self._fingerprint:
+            ref = DecisionRef(made.execution_id, made.sequence)
+        return Latest(
+            step.id,
+            step.version,
+            step.status,
+            step.exit_code,
+            step.counts,
+            step.checkpoint,
+            step.context,
+            ref,
+        )
+
+    def latest(self, node: str) -> Latest | None:
+        """Give the latest row of *node*, if it was ever started."""
+        return self._latest.get(node)
+
+    def starts(self, node: str) -> int:
+        """Count how often *node* was started in the instance."""
+        return self._starts.get(node, 0)
+
+    def count_start(self, node: str) -> int:
+        """Count one more start; give which one it is."""
+        count = self._starts[node] = self.starts(node) + 1
+        return count
+
+    def answer(self, node: str, digest: bytes) -> tuple[str, DecisionRef] | None:
+        """Find a decider's earlier answer to the same input."""
+        return self._answers.get((node, digest))
+
+    def close(self, step: OpenStep, status: BatchStatus, exit_code: str) -> None:
+        """Take in that a row is being closed."""
+        self._latest[step.node.id] = Latest(
+            step.step_id,
+            step.version + VERSIONS_PER_END,
+            status,
+            exit_code,
+            step.counts,
+            step.checkpoint,
+            step.context,
+            None,
+        )
+
+    def total(self) -> Counts:
+        """Sum the counts of the latest rows of all nodes."""
+        counts = [latest.counts for latest in self._latest.values()]
+        worked = [one for one in counts if one is not NO_COUNTS and one != NO_COUNTS]
+        return sum(worked, NO_COUNTS)
+
+    def look_back(self, node: str) -> Preceding:
+        """Observe the latest row of *node*, with its digest."""
+        latest = self._latest[node]
+        digest = digests.step_input(
+            self._fingerprint,
+            node,
+            latest.step_id,
+            latest.version,
+            latest.status,
+            latest.exit_code,
+            latest.counts,
+            latest.context,
+        )
+        return Preceding(
+            node,
+            latest.step_id,
+            latest.status,
+            latest.exit_code,
+            latest.counts,
+            latest.context,
+            digest,
+        )

@@ -1,0 +1,159 @@
+"""The compiled plan: an immutable graph that the traversal follows.
+
+A plan says what selects or interprets durable state, and nothing else: no functions,
+no budgets. It is equal whether it was compiled or read from the store.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from ...storage.codec import POSITION_SCHEMA, STATE_SCHEMA, Schema
+from ...storage.model.execution import NodeTarget, Target
+from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
+from .definition import InFlight
+
+UNLIMITED = (1 << 32) - 1
+"""The start limit of a step that may be started as often as needed."""
+
+
+class DeliveryMode(StrEnum):
+    """How often an item may reach the writer's resource; the spellings are stored."""
+
+    ATOMIC = "atomic_same_resource"
+    AT_LEAST_ONCE = "at_least_once"
+
+
+@frozen
+class TaskletDeclaration:
+    """What the manifest keeps of a tasklet."""
+
+    revision: str
+
+
+@frozen(kw_only=True)
+class ChunkDeclaration:
+    """What the manifest keeps of a chunk."""
+
+    size: int
+    delivery: DeliveryMode
+    in_flight: InFlight = InFlight.FINISH_CHUNK
+    reader_revision: str
+    processor_revision: str
+    writer_revision: str
+    checkpoint_revision: str
+    checkpoint: Schema = POSITION_SCHEMA
+    context: Schema = STATE_SCHEMA
+
+
+@frozen
+class StepNode:
+    """A node that works."""
+
+    id: str
+    name: str
+    declaration: TaskletDeclaration | ChunkDeclaration
+    start_limit: int = UNLIMITED
+    allow_start_if_complete: bool = False
+    listeners: tuple[str, ...] = ()
+    """Revisions, in the order of registration."""
+
+
+@frozen
+class DecisionNode:
+    """A node that chooses."""
+
+    id: str
+    revision: str
+    input_version: int = 1
+
+
+PlanNode: TypeAlias = StepNode | DecisionNode
+
+
+@frozen
+class Transition:
+    """One rule: exit codes that match the pattern lead to the target."""
+
+    pattern: str
+    target: Target
+    matcher: Matcher = field(init=False, eq=False, repr=False)
+
+    @matcher.default
+    def _compiled(self) -> Matcher:
+        return Matcher.of(self.pattern)
+
+
+def in_evaluation_order(transitions: Iterable[Transition]) -> tuple[Transition, ...]:
+    """Sort the transitions of one node; the first that matches a code is taken.
+
+    More specific patterns come first, then by text; nodes come before terminals.
+    """
+    return tuple(sorted(transitions, key=_rank))
+
+
+def _rank(one: Transition) -> tuple[Specificity, str, bool, str]:
+    if isinstance(one.target, NodeTarget):
+        return specificity(one.pattern), one.pattern, False, one.target.node
+    return specificity(one.pattern), one.pattern, True, one.target.value
+
+
+@frozen
+class _Selector:
+    """The transitions of one node, prepared for selection.
+
+    A pattern without wildcards is more specific than any other that matches its text,
+    so that looking those up first keeps the order of evaluation.
+    """
+
+    exact: Mapping[str, Target]
+    others: tuple[Transition, ...]
+
+    @classmethod
+    def of(cls, transitions: tuple[Transition, ...]) -> "_Selector":
+        exact = {
+            one.pattern: one.target for one in transitions if is_literal(one.pattern)
+        }
+        others = tuple(one for one in transitions if not is_literal(one.pattern))
+        return cls(exact, others)
+
+    def select(self, code: str) -> Target | None:
+        if (target := self.exact.get(code)) is not None:
+            return target
+        for one in self.others:
+            if one.matcher.matches(code):
+                return one.target
+        return None
+
+
+@frozen
+class Plan:
+    """The compiled graph of a job, with its canonical manifest."""
+
+    job: str
+    entry: str
+    nodes: Mapping[str, PlanNode] = field(hash=False)
+    transitions: Mapping[str, tuple[Transition, ...]] = field(hash=False)
+    """By source, in the order of evaluation; every node has at least one."""
+    manifest: str = field(repr=False)
+    """Canonical JSON; the fingerprint is the SHA-256 of its UTF-8 bytes."""
+    fingerprint: bytes = field(repr=False)
+    format: int
+    _selectors: Mapping[str, _Selector] = field(init=False, eq=False, repr=False)
+
+    @_selectors.default
+    def _prepared(self) -> Mapping[str, _Selector]:
+        return {
+            source: _Selector.of(transitions)
+            for source, transitions in self.transitions.items()
+        }
+
+    def select(self, node: str, code: str) -> Target | None:
+        """Give where *code* leads from *node*; None when no pattern matches it."""
+        return self._selectors[node].select(code)
+
+    def patterns(self, node: str) -> tuple[str, ...]:
+        """Give the exit patterns of *node* in the order of evaluation."""
+        return tuple(one.pattern for one in self.transitions[node])

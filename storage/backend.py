@@ -1,0 +1,116 @@
+"""The port between the actors and a store.
+
+A backend knows nothing of trio. Its operations are generators that *yield what they
+wait for* and return their result, so that one source serves an event loop, which
+awaits each wait, and a synchronous caller, which blocks on it (`drive`).
+"""
+
+import time
+from collections.abc import Generator, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar
+from uuid import UUID
+
+from attrs import frozen
+
+from .commands import Command
+from .model.errors import TrioletError
+
+T = TypeVar("T")
+
+
+@frozen
+class Pause:
+    """Wait this many seconds, then try again: somebody else holds a lock."""
+
+    seconds: float
+
+
+Waits: TypeAlias = Generator[Pause, None, T]
+"""An operation under way: it yields waits and returns its result."""
+
+
+@frozen
+class Descriptor:
+    """What a backend is and can do."""
+
+    kind: str
+    schema_version: int
+    capacity: int
+    """Connections that may work at the same time."""
+    inline: bool
+    """Whether `apply` is fast enough to run on an event loop while commits are."""
+
+
+@frozen
+class Committed:
+    """The batch took effect; these are its replies."""
+
+    replies: tuple[object, ...]
+
+
+@frozen
+class NotCommitted:
+    """The batch had no effect, and never will have: it may be sent again."""
+
+
+Settlement: TypeAlias = Committed | NotCommitted
+
+
+class AnswerLost(Exception):
+    """The answer to COMMIT did not arrive: only `settle` knows what became of it."""
+
+
+class Backend(Protocol):
+    """One connection to a store; its owner calls one operation at a time."""
+
+    @property
+    def descriptor(self) -> Descriptor:
+        """Say what this backend is."""
+
+    def apply(
+        self, batch_id: UUID, batch: Sequence[Command[Any]]
+    ) -> Waits[Sequence[object]]:
+        """Carry out *batch* in one physical transaction, in the given order.
+
+        Returns one outcome for each command, in order: its reply, or the
+        `TrioletError` that refused it. A rejection is a value among the others: the
+        command that it answers changed nothing, its neighbours took effect. So is a
+        command that raised: the rest is carried out without it. A command with an
+        enlisted write must be alone in its batch.
+
+        Raises:
+            StoreUnavailable: Nothing was written; the batch may be sent again.
+            StoreError: Nothing was written; sending it again is pointless.
+            AnswerLost: The outcome is open until `settle` is asked.
+        """
+
+    def settle(
+        self, batch_id: UUID, batch: Sequence[Command[Any]]
+    ) -> Waits[Settlement]:
+        """Find out what became of a batch whose answer was lost, for good."""
+
+    def close(self) -> None:
+        """Give up the connection; what was not committed is rolled back."""
+
+
+def drive(waits: Waits[T]) -> T:
+    """Run an operation to its end in a synchronous caller, sleeping when it waits."""
+    try:
+        while True:
+            time.sleep(next(waits).seconds)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+def run(backend: Backend, batch_id: UUID, command: "Command[T]") -> T:
+    """Carry out one command synchronously and give its typed reply.
+
+    Raises:
+        TrioletError: The rejection, or what is wrong with the store.
+    """
+    (outcome,) = drive(backend.apply(batch_id, [command]))
+    if isinstance(outcome, TrioletError):
+        raise outcome
+    reply: T = outcome  # type: ignore[assignment]  # the port promises the pairing
+    return reply

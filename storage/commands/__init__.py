@@ -1,0 +1,113 @@
+"""Every durable transaction as a value, with the type of its reply.
+
+A command that cannot be carried out is answered by a rejection, which is a value too
+and changes nothing.
+"""
+
+from .advancing import (
+    Advance,
+    Advanced,
+    ChunkCommitted,
+    CommitChunk,
+    DuplicateStep,
+    Enlist,
+    Enlisted,
+    Folded,
+    JobEnd,
+    LeaseLost,
+    NewDecision,
+    StaleVersion,
+    StepEnd,
+    StepUnknown,
+)
+from .command import (
+    Command,
+    Cursor,
+    EnlistedWrite,
+    Question,
+    WriteFailed,
+)
+from .opening import (
+    AlreadyRunning,
+    Definition,
+    DefinitionDrift,
+    IncompatibleDefinition,
+    InstanceAbandoned,
+    InstanceComplete,
+    Opened,
+    OpenExecution,
+    OutcomeUnresolved,
+    Snapshot,
+)
+from .ownership import (
+    OwnerFacts,
+    OwnerRegistered,
+    OwnerReleased,
+    OwnerUnknown,
+    RegisterOwner,
+    ReleaseOwner,
+    RenewLease,
+)
+from .questions import (
+    ExecutionDetail,
+    ExecutionLine,
+    ExecutionNotFound,
+    ExecutionPage,
+    ListExecutions,
+    ShowExecution,
+)
+from .starting import (
+    UNLIMITED,
+    NextStep,
+    StartLimitReached,
+    StepStarted,
+)
+
+__all__ = [
+    "UNLIMITED",
+    "Advance",
+    "Advanced",
+    "AlreadyRunning",
+    "ChunkCommitted",
+    "Command",
+    "CommitChunk",
+    "Cursor",
+    "Definition",
+    "DefinitionDrift",
+    "DuplicateStep",
+    "Enlist",
+    "Enlisted",
+    "EnlistedWrite",
+    "ExecutionDetail",
+    "ExecutionLine",
+    "ExecutionNotFound",
+    "ExecutionPage",
+    "Folded",
+    "IncompatibleDefinition",
+    "InstanceAbandoned",
+    "InstanceComplete",
+    "JobEnd",
+    "LeaseLost",
+    "ListExecutions",
+    "NewDecision",
+    "NextStep",
+    "OpenExecution",
+    "Opened",
+    "OutcomeUnresolved",
+    "OwnerFacts",
+    "OwnerRegistered",
+    "OwnerReleased",
+    "OwnerUnknown",
+    "Question",
+    "RegisterOwner",
+    "ReleaseOwner",
+    "RenewLease",
+    "ShowExecution",
+    "Snapshot",
+    "StaleVersion",
+    "StartLimitReached",
+    "StepEnd",
+    "StepStarted",
+    "StepUnknown",
+    "WriteFailed",
+]

@@ -1,0 +1,174 @@
+"""Beginning an attempt: the instance, its history, and every reason to refuse."""
+
+from datetime import UTC, datetime
+
+from attrs import field, frozen
+
+from ..model.errors import Rejection, error
+from ..model.execution import Decision, StepExecution
+from ..model.parameters import ParameterSet
+from .command import Command
+from .ownership import OwnerFacts
+from .starting import NextStep, StepStarted
+
+
+@frozen(kw_only=True)
+class Definition:
+    """A compiled definition as the store keeps it."""
+
+    revision: str
+    format: int
+    fingerprint: bytes = field(repr=False)
+    manifest: str = field(repr=False)
+
+
+@frozen(kw_only=True)
+class OpenExecution(Command["Opened"]):
+    """Find or create the instance and begin a new attempt at it."""
+
+    job: str
+    parameters: ParameterSet
+    definition: Definition
+    owner_id: int
+    failure_id: int
+    """For the failure of rows that a takeover closes."""
+    anew: bool = False
+    """Make a new instance by the next free run number."""
+    dead_owner: int | None = None
+    """An owner that is proved dead, whose execution may be taken over at once."""
+    first: NextStep | None = None
+    """The entry step, started in the same transaction when the instance is new."""
+
+
+@frozen
+class Snapshot:
+    """What an instance has behind it: all that a traversal needs to know."""
+
+    steps: tuple[StepExecution, ...] = ()
+    """The latest row of each node and visit."""
+    starts: tuple[tuple[str, int, int], ...] = ()
+    """(node, visit, number of rows ever created), sorted."""
+    decisions: tuple[Decision, ...] = ()
+    """Of deciders, newest first."""
+
+
+@frozen(kw_only=True)
+class Opened:
+    """A new attempt has begun and is STARTED, version 1."""
+
+    instance_id: int
+    execution_id: int
+    attempt: int
+    run: int | None
+    at: int
+    restart_of: int | None
+    took_over: int | None
+    """The execution of a dead owner that was closed in the same transaction."""
+    snapshot: Snapshot
+    first: StepStarted | None
+
+
+@error
+class InstanceComplete(Rejection):
+    """The instance has completed; it is not run twice."""
+
+    code = "instance_complete"
+    job: str
+    execution_id: int
+    ended_at: int
+
+    def __str__(self) -> str:
+        return (
+            f"job {self.job!r} has completed with these parameters at "
+            f"{_when(self.ended_at)} (execution {self.execution_id}); to run it anew "
+            "use --new (anew=True), or give it other identifying parameters"
+        )
+
+
+@error
+class InstanceAbandoned(Rejection):
+    """An operator has abandoned the instance; it cannot be restarted."""
+
+    code = "instance_abandoned"
+    job: str
+    execution_id: int
+
+    def __str__(self) -> str:
+        return (
+            f"job {self.job!r} was abandoned with these parameters (execution "
+            f"{self.execution_id}); to run it anew use --new (anew=True)"
+        )
+
+
+@error
+class AlreadyRunning(Rejection):
+    """Another owner works on this instance, or might."""
+
+    code = "already_running"
+    execution_id: int
+    owner_id: int
+    owner: OwnerFacts
+    lease_left: int
+    """Microseconds until the lease runs out, by the store's clock."""
+
+    def __str__(self) -> str:
+        who = f"process {self.owner.pid} on host {self.owner.host}"
+        return (
+            f"this job instance is already running: execution {self.execution_id} is "
+            f"owned by {who}"
+        )
+
+
+@error
+class OutcomeUnresolved(Rejection):
+    """What an earlier attempt did is not known; an operator has to decide."""
+
+    code = "outcome_unresolved"
+    execution_id: int
+
+    def __str__(self) -> str:
+        return (
+            f"the outcome of execution {self.execution_id} is UNKNOWN and must be "
+            "resolved before this job instance can run again"
+        )
+
+
+@error
+class DefinitionDrift(Rejection):
+    """A revision label was used for two different definitions."""
+
+    code = "definition_drift"
+    job: str
+    revision: str
+    stored: str = field(repr=False)
+    """The manifest that is registered under the label."""
+
+    def __str__(self) -> str:
+        return (
+            f"job {self.job!r} is already registered with revision {self.revision!r} "
+            "and another definition: give the changed definition a new revision"
+        )
+
+
+@error
+class IncompatibleDefinition(Rejection):
+    """The definition differs from the one that the latest attempt ran."""
+
+    code = "definition_incompatible"
+    job: str
+    execution_id: int
+    stored: str = field(repr=False)
+    """The manifest that the latest attempt ran."""
+    changes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        what = "; ".join(self.changes) or "it differs"
+        return (
+            f"the definition of job {self.job!r} has changed since execution "
+            f"{self.execution_id}, which is to be continued: {what}. Restore it, or "
+            "run anew with --new (anew=True)"
+        )
+
+
+def _when(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,67 @@
+"""Questions: commands that change nothing."""
+
+from attrs import frozen
+
+from ..model.errors import Rejection, error
+from ..model.execution import Decision, JobExecution, JobInstance, StepExecution
+from ..model.status import BatchStatus
+from .command import Question
+from .ownership import OwnerFacts
+
+
+@frozen
+class ListExecutions(Question["ExecutionPage"]):
+    """List executions, newest first."""
+
+    job: str | None = None
+    status: BatchStatus | None = None
+    limit: int = 50
+    before: int | None = None
+    """Only executions with a lower id: the last one of the page before."""
+
+
+@frozen
+class ExecutionLine:
+    """One execution with its instance."""
+
+    execution: JobExecution
+    instance: JobInstance
+
+
+@frozen
+class ExecutionPage:
+    """A page of executions and whether there are more."""
+
+    lines: tuple[ExecutionLine, ...]
+    more: bool
+
+
+@frozen
+class ShowExecution(Question["ExecutionDetail"]):
+    """Give everything that is known of one execution."""
+
+    execution_id: int
+
+
+@frozen(kw_only=True)
+class ExecutionDetail:
+    """One execution with its steps and decisions, in order."""
+
+    execution: JobExecution
+    instance: JobInstance
+    owner: OwnerFacts
+    steps: tuple[StepExecution, ...]
+    decisions: tuple[Decision, ...]
+    reused: tuple[StepExecution, ...]
+    """Steps of earlier attempts that this execution took over as they were."""
+
+
+@error
+class ExecutionNotFound(Rejection, LookupError):
+    """No such execution is in the store."""
+
+    code = "execution_not_found"
+    execution_id: int
+
+    def __str__(self) -> str:
+        return f"there is no execution {self.execution_id} in this store"

@@ -1,0 +1,253 @@
+"""Beginning an attempt in memory: instance, takeover, snapshot.
+
+Everything that may refuse comes before the first change.
+"""
+
+from attrs import evolve, frozen
+
+from ..codec import decode_parameters, encode_parameters
+from ..commands import (
+    AlreadyRunning,
+    DefinitionDrift,
+    IncompatibleDefinition,
+    InstanceAbandoned,
+    InstanceComplete,
+    Opened,
+    OpenExecution,
+    OutcomeUnresolved,
+    Snapshot,
+    StepUnknown,
+)
+from ..dump import StoredDefinition, StoredInstance
+from ..model.execution import (
+    NO_COUNTS,
+    Counts,
+    ExitCode,
+    Failure,
+    JobExecution,
+    JobInstance,
+)
+from ..model.parameters import ParameterSet
+from ..model.status import BatchStatus, FailureCategory
+from .advancing import ended_at
+from .questions import snapshot_of
+from .tables import ExecutionRow, InstanceRow, Tables
+
+
+@frozen
+class _Occurrence:
+    """Which instance is meant, whether there is one yet or not."""
+
+    parameters: ParameterSet
+    key: bytes
+    run: int | None
+    row: InstanceRow | None
+
+
+def open_execution(
+    tables: Tables, command: OpenExecution, now: int
+) -> Opened | OutcomeUnresolved:
+    """Find or create the instance and begin a new attempt at it."""
+    tables.owner(command.owner_id)
+    definition = _registered(tables, command)
+    occurrence = _occurrence(tables, command)
+    previous = None if occurrence.row is None else occurrence.row.executions[-1]
+    dead = None
+    if previous is not None and _may_follow(tables, command, previous, now):
+        dead = previous
+        if _holds_unknown(dead):
+            _leave_unresolved(dead, command.failure_id, now)
+            return OutcomeUnresolved(dead.record.id)
+    stored = decode_parameters(
+        encode_parameters(occurrence.parameters, identifying_only=False)
+    )
+    first = command.first if previous is None else None
+    if first is not None and first.inherit is not None:
+        raise StepUnknown(first.inherit)
+
+    if dead is not None:
+        _take_over(dead, command.failure_id, now)
+    if definition is None:
+        definition = _insert_definition(tables, command, now)
+    instance = occurrence.row
+    if instance is None:
+        instance = _insert_instance(tables, command.job, occurrence, stored, now)
+    snapshot = Snapshot() if previous is None else snapshot_of(instance)
+    execution = _insert_execution(
+        tables, command.owner_id, instance, definition, stored, now
+    )
+    return Opened(
+        instance_id=instance.stored.instance.id,
+        execution_id=execution.record.id,
+        attempt=execution.record.attempt,
+        run=occurrence.run,
+        at=now,
+        restart_of=execution.record.restart_of,
+        took_over=None if dead is None else dead.record.id,
+        snapshot=snapshot,
+        first=None if first is None else tables.insert_step(execution, first, now),
+    )
+
+
+def _registered(tables: Tables, command: OpenExecution) -> StoredDefinition | None:
+    definition = command.definition
+    known = tables.definitions.get((command.job, definition.fingerprint))
+    if known is None:
+        other = tables.revisions.get((command.job, definition.revision))
+        if other is not None:
+            manifest = other.definition.manifest
+            raise DefinitionDrift(command.job, definition.revision, manifest)
+    return known
+
+
+def _occurrence(tables: Tables, command: OpenExecution) -> _Occurrence:
+    if not command.anew:
+        return _find(tables, command.job, command.parameters, None)
+    run = tables.runs.get(command.job, 0)
+    while True:
+        run += 1
+        parameters = command.parameters.with_run(run)
+        found = _find(tables, command.job, parameters, run)
+        if found.row is None:
+            return found
+
+
+def _find(
+    tables: Tables, job: str, parameters: ParameterSet, run: int | None
+) -> _Occurrence:
+    key = parameters.instance_key(job)
+    return _Occurrence(parameters, key, run, tables.instances.get((job, key)))
+
+
+def _may_follow(
+    tables: Tables, command: OpenExecution, previous: ExecutionRow, now: int
+) -> bool:
+    """Refuse a new attempt, or tell whether *previous* has to be taken over first."""
+    record = previous.record
+    match record.status:
+        case BatchStatus.COMPLETED:
+            assert record.ended_at is not None
+            raise InstanceComplete(command.job, record.id, record.ended_at)
+        case BatchStatus.ABANDONED:
+            raise InstanceAbandoned(command.job, record.id)
+        case BatchStatus.UNKNOWN:
+            raise OutcomeUnresolved(record.id)
+    if record.status.active:
+        owner = tables.owner(record.owner_id)
+        if owner.id != command.dead_owner and owner.lease_until > now:
+            left = owner.lease_until - now
+            raise AlreadyRunning(record.id, owner.id, owner.facts, left)
+    if record.fingerprint != command.definition.fingerprint:
+        ran = tables.definitions[command.job, record.fingerprint]
+        raise IncompatibleDefinition(command.job, record.id, ran.definition.manifest)
+    return record.status.active
+
+
+def _holds_unknown(execution: ExecutionRow) -> bool:
+    return any(step.status is BatchStatus.UNKNOWN for step in execution.steps.values())
+
+
+def _owner_died(failure_id: int) -> Failure:
+    return Failure(FailureCategory.STALE_RECOVERED, failure_id, code="owner_died")
+
+
+def _close_steps(execution: ExecutionRow, failure_id: int, now: int) -> None:
+    for step in execution.steps.values():
+        if step.status.active:
+            step.ended_at = step.no_earlier(now)
+            step.status = BatchStatus.FAILED
+            step.exit_code = ExitCode.FAILED
+            step.failure = evolve(_owner_died(failure_id), where=step.node)
+            step.version += 2
+
+
+def _leave_unresolved(execution: ExecutionRow, failure_id: int, now: int) -> None:
+    _close_steps(execution, failure_id, now)
+    record = execution.record
+    execution.record = evolve(
+        record, status=BatchStatus.UNKNOWN, version=record.version + 1
+    )
+
+
+def _take_over(execution: ExecutionRow, failure_id: int, now: int) -> None:
+    _close_steps(execution, failure_id, now)
+    record = execution.record
+    execution.record = evolve(
+        record,
+        status=BatchStatus.FAILED,
+        exit_code=ExitCode.FAILED,
+        counts=_summed(execution.instance),
+        failure=_owner_died(failure_id),
+        ended_at=ended_at(execution, now),
+        version=record.version + 2,
+    )
+
+
+def _summed(instance: InstanceRow) -> Counts:
+    return sum((step.counts for step in instance.latest.values()), NO_COUNTS)
+
+
+def _insert_definition(
+    tables: Tables, command: OpenExecution, now: int
+) -> StoredDefinition:
+    job, definition = command.job, command.definition
+    row = StoredDefinition(
+        id=len(tables.definitions) + 1,
+        job=job,
+        definition=definition,
+        registered_at=now,
+    )
+    tables.definitions[job, definition.fingerprint] = row
+    tables.revisions[job, definition.revision] = row
+    return row
+
+
+def _insert_instance(
+    tables: Tables, job: str, occurrence: _Occurrence, stored: ParameterSet, now: int
+) -> InstanceRow:
+    instance = JobInstance(
+        id=len(tables.instances) + 1,
+        job=job,
+        key=occurrence.key,
+        run=occurrence.run,
+        created_at=now,
+    )
+    identifying = ParameterSet(tuple(one for one in stored if one.identifying))
+    row = InstanceRow(StoredInstance(instance=instance, parameters=identifying))
+    tables.instances[job, occurrence.key] = row
+    if occurrence.run is not None:
+        tables.runs[job] = occurrence.run
+    return row
+
+
+def _insert_execution(
+    tables: Tables,
+    owner_id: int,
+    instance: InstanceRow,
+    definition: StoredDefinition,
+    stored: ParameterSet,
+    now: int,
+) -> ExecutionRow:
+    previous = instance.executions[-1].record if instance.executions else None
+    record = JobExecution(
+        id=len(tables.executions) + 1,
+        instance_id=instance.stored.instance.id,
+        attempt=1 if previous is None else previous.attempt + 1,
+        restart_of=None if previous is None else previous.id,
+        status=BatchStatus.STARTED,
+        exit_code=ExitCode.UNKNOWN,
+        counts=NO_COUNTS,
+        failure=None,
+        owner_id=owner_id,
+        created_at=now,
+        started_at=now,
+        ended_at=None,
+        version=1,
+        parameters=stored,
+        revision=definition.definition.revision,
+        fingerprint=definition.definition.fingerprint,
+    )
+    row = ExecutionRow(record, instance)
+    instance.executions.append(row)
+    tables.executions[record.id] = row
+    return row

@@ -1,0 +1,88 @@
+"""The digests of flow records: what a decision was made upon, as 32 bytes.
+
+``field`` puts an eight-byte big-endian length before its bytes; integers are eight
+bytes wide. Every layout is durable and covered by golden vectors.
+"""
+
+from hashlib import sha256
+from struct import Struct
+
+from .execution import Counts
+from .status import BatchStatus
+
+_U64 = 8
+_TWO = Struct(">2Q")
+_SIX = Struct(">6Q")
+
+
+def _field(text: str) -> bytes:
+    raw = text.encode()
+    return len(raw).to_bytes(_U64, "big") + raw
+
+
+def _u64(value: int) -> bytes:
+    return value.to_bytes(_U64, "big")
+
+
+def context_digest(envelope: str) -> bytes:
+    """Digest a canonical envelope (a checkpoint's generation, a step's context)."""
+    return sha256(envelope.encode()).digest()
+
+
+def step_input(
+    fingerprint: bytes,
+    node: str,
+    step_id: int,
+    version: int,
+    status: BatchStatus,
+    exit_code: str,
+    counts: Counts,
+    context: str | None,
+) -> bytes:
+    """Digest one finished step as input of the transition that follows it."""
+    parts = [
+        b"oxide-batch.flow-step-input.v1\0",
+        fingerprint,
+        _field(node),
+        _TWO.pack(step_id, version),
+        _field(status.value),
+        _field(exit_code),
+        _SIX.pack(*counts.all()),
+    ]
+    if context is not None:
+        parts.append(context_digest(context))
+    return sha256(b"".join(parts)).digest()
+
+
+def decider_input(
+    fingerprint: bytes,
+    node: str,
+    revision: str,
+    input_version: int,
+    instance_id: int,
+    parameters: bytes,
+    preceding: bytes | None,
+) -> bytes:
+    """Digest all that a decider may depend on; equal input, equal decision.
+
+    Args:
+        fingerprint: Of the plan, 32 bytes.
+        node: The decision's node id.
+        revision: The decider's revision token.
+        input_version: Version of the input contract, 1 to 2^32 - 1.
+        instance_id: The job instance.
+        parameters: The projection digest of the launch parameters.
+        preceding: The step input digest of the preceding step, if there is one.
+    """
+    parts = [
+        b"oxide-batch.decider-input.v1\0",
+        fingerprint,
+        _field(node),
+        _field(revision),
+        input_version.to_bytes(4, "big"),
+        _u64(instance_id),
+        parameters,
+    ]
+    if preceding is not None:
+        parts.append(preceding)
+    return sha256(b"".join(parts)).digest()

@@ -1,0 +1,230 @@
+"""Every error that Triolet raises on purpose, as one tree.
+
+The class says whose fault it is; ``code`` is a stable word for stored records and
+scripts; the text is one sentence with ids and names in it, never with payloads.
+Errors compare by value, because a rejection is also a reply of the store.
+"""
+
+from collections.abc import Iterable
+from typing import ClassVar, TypeVar, dataclass_transform
+
+import attrs
+
+E = TypeVar("E", bound="TrioletError")
+
+
+@dataclass_transform(field_specifiers=(attrs.field,))
+def error(cls: type[E]) -> type[E]:
+    """Make *cls* an error whose fields are its identity: equal, hashable, picklable."""
+    return attrs.define(cls, slots=False, auto_exc=False, unsafe_hash=True)
+
+
+class TrioletError(Exception):
+    """Root of all errors of this library."""
+
+    code: ClassVar[str] = "triolet_error"
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return str(self.args[0]) if self.args else (type(self).__doc__ or self.code)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        kind: type = type(self)
+        if not attrs.has(kind):
+            return (kind, self.args)
+        return (kind, tuple(getattr(self, one.name) for one in attrs.fields(kind)))
+
+
+@error
+class Problem(TrioletError):
+    """One thing that is wrong with a definition."""
+
+    code = "definition_problem"
+    node: str | None
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.node!r}: {self.reason}" if self.node else self.reason
+
+
+@error
+class DefinitionError(TrioletError):
+    """The job's author made mistakes; all of them are listed, nothing was written."""
+
+    code = "definition_invalid"
+    job: str
+    problems: tuple[Problem, ...]
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        head = f"job {self.job!r} has {count} mistake{'s' if count > 1 else ''}"
+        return f"{head}: " + "; ".join(str(problem) for problem in self.problems)
+
+
+@error
+class InvalidName(TrioletError):
+    """A name breaks the rules; the text is not repeated, it may be sensitive."""
+
+    code = "name_invalid"
+    kind: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"the {self.kind} {self.reason}"
+
+
+@error
+class InvalidParameter(TrioletError):
+    """A launch parameter is unknown, missing or of the wrong type."""
+
+    code = "parameter_invalid"
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"parameter {self.name!r} {self.reason}"
+
+
+@error
+class InvalidValue(TrioletError):
+    """A value cannot be stored, or an argument is out of its bounds."""
+
+    code = "value_invalid"
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.reason}"
+
+
+class Rejection(TrioletError):
+    """The store said no and changed nothing; asking again unchanged is pointless."""
+
+    code = "rejected"
+
+
+class StoreError(TrioletError):
+    """The store itself is at fault: unreachable, locked, of another kind or broken."""
+
+    code = "store_error"
+
+
+@error
+class StoreUnavailable(StoreError):
+    """The store could not be used; nothing was written, and a repetition may succeed."""
+
+    code = "store_unavailable"
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@error
+class StoreLocked(StoreUnavailable):
+    """Another process held the store's write lock for longer than we wait."""
+
+    code = "store_locked"
+
+
+@error
+class StoreUnusable(StoreError):
+    """The store is read-only, not a database, or not writable by this user."""
+
+    code = "store_unusable"
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@error
+class SchemaMissing(StoreError):
+    """The store has no schema or an older one, and may not be migrated here."""
+
+    code = "schema_missing"
+    found: int
+    needed: int
+
+    def __str__(self) -> str:
+        return (
+            f"the store's schema is version {self.found}, version {self.needed} is "
+            "needed: run 'triolet migrate' once"
+        )
+
+
+@error
+class SchemaTooNew(StoreError):
+    """The store was written by a newer release; this one refuses to touch it."""
+
+    code = "schema_too_new"
+    found: int
+    known: int
+
+    def __str__(self) -> str:
+        return (
+            f"the store's schema is version {self.found}, but this release knows "
+            f"versions up to {self.known}: use a newer triolet"
+        )
+
+
+@error
+class StoreGone(StoreError):
+    """The storage actor ended before it could take up the command."""
+
+    code = "store_gone"
+
+    def __str__(self) -> str:
+        return "the store was closed before the command could be carried out"
+
+
+@error
+class CommitOutcomeUnknown(StoreError):
+    """A commit was sent, and it cannot be found out whether it took effect."""
+
+    code = "commit_outcome_unknown"
+
+    def __str__(self) -> str:
+        return "the answer to a commit was lost and its outcome could not be settled"
+
+
+@error
+class CorruptRecord(StoreError):
+    """A stored record does not follow its own format; it is never guessed at."""
+
+    code = "record_corrupt"
+    what: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.what} in the store is corrupt: {self.reason}"
+
+
+@error
+class Unsupported(StoreError):
+    """What was asked for is not in this release."""
+
+    code = "unsupported"
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.what} is not supported by this release"
+
+
+@error
+class InternalError(TrioletError):
+    """A bug of Triolet itself; please report it."""
+
+    code = "internal_error"
+    what: str
+
+    def __str__(self) -> str:
+        return f"internal error, please report it: {self.what}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Write *words* as an English list: ``a, b and c``."""
+    every = list(words)
+    if len(every) < 2:
+        return "".join(every)
+    return ", ".join(every[:-1]) + " and " + every[-1]

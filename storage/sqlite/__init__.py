@@ -1,0 +1,5 @@
+"""The SQLite backend."""
+
+from .backend import SqliteBackend
+
+__all__ = ["SqliteBackend"]

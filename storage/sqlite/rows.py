@@ -1,0 +1,138 @@
+"""Rows of the SQLite schema as records, and the columns that make them."""
+
+from typing import Any, TypeAlias
+
+from ..codec import decode_failure, decode_parameters, decode_target
+from ..model.execution import (
+    Counts,
+    Decision,
+    DecisionRef,
+    JobExecution,
+    JobInstance,
+    StepExecution,
+    TransitionKind,
+)
+from ..model.status import BatchStatus
+
+Row: TypeAlias = tuple[Any, ...]
+
+COUNTS = (
+    "read_count, process_count, write_count, filter_count, commit_count, rollback_count"
+)
+
+STEP = """
+SELECT s.id, s.execution_id, s.node, s.visit, s.name, s.status, s.exit_code,
+    s.read_count, s.process_count, s.write_count, s.filter_count, s.commit_count,
+    s.rollback_count, s.checkpoint, s.context, s.failure, s.created_at, s.started_at,
+    s.ended_at, s.version, s.decision_sequence, s.decision_target, s.decision_digest,
+    d.fingerprint
+FROM triolet_step s
+JOIN triolet_execution e ON e.id = s.execution_id
+JOIN triolet_definition d ON d.id = e.definition_id
+"""
+
+DECISION = """
+SELECT c.execution_id, c.sequence, c.source, c.visit, c.step_id, c.kind, c.outcome,
+    c.target, c.digest, c.reused_execution, c.reused_sequence, c.decided_at,
+    d.fingerprint
+FROM triolet_decision c
+JOIN triolet_execution e ON e.id = c.execution_id
+JOIN triolet_definition d ON d.id = e.definition_id
+"""
+
+EXECUTION = """
+SELECT e.id, e.instance_id, e.attempt, e.restart_of, e.status, e.exit_code,
+    e.read_count, e.process_count, e.write_count, e.filter_count, e.commit_count,
+    e.rollback_count, e.failure, e.owner_id, e.created_at, e.started_at, e.ended_at,
+    e.version, e.parameters, d.revision, d.fingerprint,
+    i.id, i.job, i.instance_key, i.run, i.created_at
+FROM triolet_execution e
+JOIN triolet_instance i ON i.id = e.instance_id
+JOIN triolet_definition d ON d.id = e.definition_id
+"""
+
+
+def step_of(row: Row) -> StepExecution:
+    """Make the record of a row of STEP."""
+    status = BatchStatus(row[5])
+    decision = None
+    if row[20] is not None:
+        decision = Decision(
+            execution_id=row[1],
+            sequence=row[20],
+            source=row[2],
+            visit=row[3],
+            step_id=row[0],
+            kind=TransitionKind.STEP_EXIT,
+            outcome=row[6],
+            target=decode_target(row[21]),
+            digest=row[22],
+            fingerprint=row[23],
+            decided_at=row[18],
+        )
+    return StepExecution(
+        id=row[0],
+        execution_id=row[1],
+        node=row[2],
+        visit=row[3],
+        name=row[4],
+        status=status,
+        exit_code=row[6],
+        counts=Counts(*row[7:13]),
+        checkpoint=row[13],
+        context=row[14],
+        failure=decode_failure(row[15]),
+        created_at=row[16],
+        started_at=row[17],
+        ended_at=row[18],
+        version=row[19],
+        decision=decision,
+    )
+
+
+def decision_of(row: Row) -> Decision:
+    """Make the record of a row of DECISION."""
+    reused = None if row[9] is None else DecisionRef(row[9], row[10])
+    return Decision(
+        execution_id=row[0],
+        sequence=row[1],
+        source=row[2],
+        visit=row[3],
+        step_id=row[4],
+        kind=TransitionKind(row[5]),
+        outcome=row[6],
+        target=decode_target(row[7]),
+        digest=row[8],
+        fingerprint=row[12],
+        reused=reused,
+        decided_at=row[11],
+    )
+
+
+def execution_of(row: Row) -> JobExecution:
+    """Make the execution's record of a row of EXECUTION."""
+    return JobExecution(
+        id=row[0],
+        instance_id=row[1],
+        attempt=row[2],
+        restart_of=row[3],
+        status=BatchStatus(row[4]),
+        exit_code=row[5],
+        counts=Counts(*row[6:12]),
+        failure=decode_failure(row[12]),
+        owner_id=row[13],
+        created_at=row[14],
+        started_at=row[15],
+        ended_at=row[16],
+        version=row[17],
+        parameters=decode_parameters(row[18]),
+        revision=row[19],
+        fingerprint=row[20],
+    )
+
+
+def instance_of(row: Row) -> JobInstance:
+    """Make the instance's record of a row of EXECUTION."""
+    return JobInstance(
+        id=row[21], job=row[22], key=row[23], run=row[24], created_at=row[25]
+    )

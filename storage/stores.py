@@ -1,0 +1,68 @@
+"""From a store URL to an open backend."""
+
+import os
+import time
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from attrs import frozen
+
+from .backend import Backend
+from .model.errors import InvalidValue, Unsupported
+
+SQLITE = "sqlite:///"
+MEMORY = "memory:"
+POSTGRES = ("postgresql://", "postgres://")
+
+
+def host_clock() -> int:
+    """Read the clock of this host: microseconds since 1970, UTC."""
+    return time.time_ns() // 1000
+
+
+@frozen(kw_only=True)
+class StoreOptions:
+    """How a store is opened."""
+
+    create: bool = True
+    """Whether a missing SQLite file may be made."""
+    migrate: bool = False
+    """Whether an older schema may be raised."""
+    clock: Callable[[], int] = host_clock
+    """The store's clock, for the stores that have none of their own."""
+    writer: Callable[[], bytes] = lambda: os.urandom(16)
+    """Draws the name of a connection in the marker table."""
+
+
+def open_store(url: str, options: StoreOptions | None = None) -> Backend:
+    """Open the store that *url* names; this may block for up to 10 seconds.
+
+    Args:
+        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``memory:``.
+        options: How to open it.
+
+    Raises:
+        InvalidValue: The URL has none of these forms.
+        Unsupported: The kind of store is not in this release.
+        StoreError: The store cannot be used; the class says why.
+    """
+    options = options or StoreOptions()
+    if url == MEMORY:
+        from .memory import MemoryBackend
+
+        return MemoryBackend(options.clock)
+    if url.startswith(SQLITE) and len(url) > len(SQLITE):
+        from .sqlite import SqliteBackend
+
+        return SqliteBackend(
+            unquote(url[len(SQLITE) :]),
+            clock=options.clock,
+            writer=options.writer(),
+            create=options.create,
+            migrate=options.migrate,
+        )
+    if url.startswith(POSTGRES):
+        raise Unsupported("PostgreSQL")
+    raise InvalidValue(
+        "the store URL", "must be sqlite:///FILE, sqlite:////ABSOLUTE/FILE or memory:"
+    )

@@ -1,0 +1,1 @@
+"""Tests of the plan floor: definitions, patterns, manifests, arguments."""

@@ -1,0 +1,66 @@
+"""The constructors of a definition record what they are given, and judge nothing."""
+
+import pytest
+from attrs.exceptions import FrozenInstanceError
+
+from triolet.actors.plan.definition import (
+    COMPLETE,
+    FILTERED,
+    REQUIRED,
+    Chunk,
+    Decision,
+    Exit,
+    InFlight,
+    Job,
+    OnStop,
+    Parameter,
+    Step,
+)
+from triolet.storage.model.errors import InvalidName
+
+from .definitions import Reader, Writer, work
+
+
+def test_nodes_may_come_from_any_iterable() -> None:
+    job = Job("j", (Step(name, work) for name in "ab"), parameters=iter(()))
+    assert [node.id for node in job.steps] == ["a", "b"]
+    assert job.parameters == ()
+
+
+def test_a_definition_does_not_change_with_what_it_was_made_of() -> None:
+    then = {"*": COMPLETE}
+    step = Step("a", work, then=then)
+    choice = Decision("b", work, then=then)
+    then.clear()
+    assert step.then == choice.then == {"*": COMPLETE}
+    with pytest.raises(FrozenInstanceError):
+        step.id = "c"  # type: ignore[misc]
+
+
+def test_definitions_are_values() -> None:
+    assert Step("a", work, then={"*": "b"}) == Step("a", work, then={"*": "b"})
+    assert len({Step("a", work), Step("a", work)}) == 1
+
+
+def test_policies_are_accepted_as_words() -> None:
+    assert Step("a", work, on_stop="cooperate").on_stop is OnStop.COOPERATE
+    chunk = Chunk(Reader(), Writer(), in_flight="rollback_chunk")
+    assert chunk.in_flight is InFlight.ROLLBACK_CHUNK
+
+
+def test_an_unknown_word_is_kept_for_the_compiler() -> None:
+    assert Step("a", work, on_stop="kill").on_stop == "kill"
+
+
+@pytest.mark.parametrize("code", ["", " PART", "x" * 65])
+def test_an_illegal_exit_code_is_refused_where_it_is_made(code: str) -> None:
+    with pytest.raises(InvalidName):
+        Exit(code)
+
+
+def test_sentinels_read_as_their_names() -> None:
+    assert (repr(FILTERED), repr(REQUIRED)) == ("FILTERED", "REQUIRED")
+
+
+def test_the_repr_of_a_parameter_hides_its_default() -> None:
+    assert "hunter2" not in repr(Parameter("token", str, default="hunter2"))

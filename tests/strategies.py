@@ -1,0 +1,407 @@
+"""Invented data: the one place where tests make up names, values and commands.
+
+The strategies of plain values need nothing. Those of commands take the dump of a
+store, so that most ids and versions are real ones and histories become deep; a small
+share is nonsense, which every store has to refuse in the same way.
+"""
+
+import string
+from typing import Any, TypeVar
+
+from attrs import evolve
+from hypothesis import strategies as st
+
+from triolet.storage.commands import (
+    UNLIMITED,
+    Advance,
+    Command,
+    CommitChunk,
+    Definition,
+    Folded,
+    JobEnd,
+    ListExecutions,
+    NewDecision,
+    NextStep,
+    OpenExecution,
+    OwnerFacts,
+    RegisterOwner,
+    ReleaseOwner,
+    RenewLease,
+    ShowExecution,
+    StepEnd,
+)
+from triolet.storage.dump import Dump
+from triolet.storage.model.execution import (
+    Counts,
+    DecisionRef,
+    Failure,
+    JobExecution,
+    NodeTarget,
+    StepExecution,
+    Target,
+    Terminal,
+    TransitionKind,
+)
+from triolet.storage.model.json import Json
+from triolet.storage.model.parameters import (
+    JobParameter,
+    ParameterKind,
+    ParameterSet,
+    parameters_of,
+)
+from triolet.storage.model.status import BatchStatus, FailureCategory
+
+T = TypeVar("T")
+
+MINUTE = 60_000_000
+
+# Commands choose from small pools: a history of many of them has to fit into what
+# Hypothesis draws for one example.
+JOBS = ("settlement", "Wäsche")
+NODES = ("load", "rates", "report", "数")
+PARAMETERS = (
+    parameters_of({"day": "2026-11-30"}),
+    parameters_of({"day": "2026-11-30", "limit": 7, "full": True}),
+    ParameterSet(
+        (
+            JobParameter("day", ParameterKind.STRING, "2026-11-30"),
+            JobParameter("key", ParameterKind.STRING, "s3cret", False, True),
+            JobParameter("note", ParameterKind.STRING, "again", False),
+        )
+    ),
+    ParameterSet(),
+)
+COUNTS = (Counts(), Counts(3, 2, 2, 1, 1, 0), Counts(8, 7, 6, 5, 4, 3))
+FACTS = (
+    OwnerFacts(host="mill", pid=42, boot_id="b", process_start="17"),
+    OwnerFacts(host="mühle", pid=7),
+)
+FAILURES = (
+    None,
+    Failure(FailureCategory.USER_COMPONENT, 7, where="load", type="ValueError"),
+    Failure(FailureCategory.TIMEOUT, 1 << 63, message="zu spät: “5 s”"),
+)
+CONTEXTS = (None, '{"rows":7}', '{"rows":"八"}')
+DIGESTS = (b"d" * 32, bytes(range(32)))
+TARGETS: tuple[Target, ...] = (NodeTarget("report"), Terminal.COMPLETE, Terminal.STOP)
+ENDS = (
+    BatchStatus.FAILED,
+    BatchStatus.FAILED,
+    BatchStatus.STOPPED,
+    BatchStatus.COMPLETED,
+    BatchStatus.STOPPING,
+    BatchStatus.UNKNOWN,
+    BatchStatus.STARTED,
+)
+NONSENSE = 99
+
+# What the store keeps: text without U+0000 and lone surrogates.
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+names = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cc", "Z")),
+    min_size=1,
+    max_size=16,
+)
+i64 = st.integers(-(1 << 63), (1 << 63) - 1)
+u64 = st.integers(0, (1 << 64) - 1)
+small = st.integers(0, 40)
+counts = st.builds(Counts, small, small, small, small, small, small)
+targets: st.SearchStrategy[Target] = st.sampled_from(Terminal) | st.builds(
+    NodeTarget, names
+)
+failures = st.builds(
+    Failure,
+    category=st.sampled_from(FailureCategory),
+    id=st.integers(1, (1 << 64) - 1),
+    code=st.sampled_from(["component_failed", "owner_died"]),
+    where=st.none() | names,
+    type=st.none() | st.just("ValueError"),
+    message=st.none() | texts,
+)
+facts = st.builds(
+    OwnerFacts,
+    host=st.text(string.ascii_letters + "-.", min_size=1, max_size=12),
+    pid=st.integers(1, 1 << 22),
+    boot_id=st.none() | texts,
+    pid_namespace=st.none() | texts,
+    process_start=st.none() | texts,
+)
+json_values: st.SearchStrategy[Json] = st.recursive(
+    st.none()
+    | st.booleans()
+    | i64
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+json_objects = st.dictionaries(texts, json_values, max_size=4)
+
+
+@st.composite
+def job_parameters(draw: st.DrawFn) -> JobParameter:
+    kind = draw(st.sampled_from(ParameterKind))
+    values: dict[ParameterKind, st.SearchStrategy[str | int | bool]] = {
+        ParameterKind.STRING: texts,
+        ParameterKind.I64: i64,
+        ParameterKind.U64: u64,
+        ParameterKind.BOOL: st.booleans(),
+    }
+    return JobParameter(
+        draw(names),
+        kind,
+        draw(values[kind]),
+        identifying=draw(st.booleans()),
+        secret=draw(st.booleans()),
+    )
+
+
+parameter_sets = st.lists(
+    job_parameters(), max_size=6, unique_by=lambda one: one.name
+).map(lambda items: ParameterSet(tuple(items)))
+
+
+def definition(mark: str, revision: str) -> Definition:
+    return Definition(
+        revision=revision,
+        format=2,
+        fingerprint=mark.encode() * 32,
+        manifest=f'{{"mark":"{mark}"}}',
+    )
+
+
+DEFINITIONS = (
+    definition("f", "1"),
+    definition("f", "2"),
+    definition("g", "1"),
+    definition("g", "2"),
+)
+
+
+def usually(usual: T, *rare: T) -> st.SearchStrategy[T]:
+    """Draw *usual* nine times as often as one of the others."""
+    return st.sampled_from([usual] * 9 * len(rare) + list(rare))
+
+
+def flaws(*fields: str) -> st.SearchStrategy[str]:
+    """Draw the field of a command that is to be nonsense; mostly none is."""
+    return usually("", *fields)
+
+
+def newest(ids: list[int]) -> st.SearchStrategy[int]:
+    """Draw one of the ids, the last ones more often."""
+    return st.sampled_from([*ids, *ids[-2:] * 2][::-1])
+
+
+def owner_ids(dump: Dump) -> list[int]:
+    return [owner.id for owner in dump.owners]
+
+
+def ownership(dump: Dump) -> st.SearchStrategy[Command[Any]]:
+    lease = st.sampled_from([MINUTE, MINUTE // 2, 0])
+    owner = st.sampled_from([*owner_ids(dump), NONSENSE])
+    return st.one_of(
+        st.builds(RegisterOwner, st.sampled_from(FACTS), lease),
+        st.builds(RenewLease, owner, lease),
+        st.builds(ReleaseOwner, owner),
+    )
+
+
+def questions(dump: Dump) -> st.SearchStrategy[Command[Any]]:
+    executions = st.sampled_from([one.id for one in dump.executions] + [NONSENSE])
+    return st.one_of(
+        st.builds(ShowExecution, executions),
+        st.builds(
+            ListExecutions,
+            job=st.sampled_from([None, *JOBS]),
+            status=st.sampled_from([None, *BatchStatus]),
+            limit=st.integers(0, 5),
+            before=st.none() | executions,
+        ),
+    )
+
+
+@st.composite
+def openings(draw: st.DrawFn, dump: Dump) -> OpenExecution:
+    owners = owner_ids(dump)
+    flaw = draw(flaws("owner", "definition", "parameters"))
+    first = draw(next_steps(dump, None))
+    return OpenExecution(
+        job=draw(usually(*JOBS)),
+        parameters=draw(
+            parameter_sets if flaw == "parameters" else st.sampled_from(PARAMETERS)
+        ),
+        definition=draw(
+            st.sampled_from(DEFINITIONS if flaw == "definition" else DEFINITIONS[:1])
+        ),
+        owner_id=NONSENSE if flaw == "owner" else draw(newest(owners)),
+        failure_id=5,
+        anew=draw(st.sampled_from([False, False, False, False, True])),
+        dead_owner=draw(st.sampled_from([None, None, None, *owners[-1:]])),
+        first=draw(st.sampled_from([first, None])),
+    )
+
+
+@st.composite
+def next_steps(draw: st.DrawFn, dump: Dump, execution: JobExecution | None) -> NextStep:
+    """Draw a step that the execution may begin, or that a new one begins with."""
+    flaw = draw(flaws("node", "inherit", "visit"))
+    history = [] if execution is None else steps_of(dump, execution)
+    entered = {
+        one.node for one in history if one.execution_id == execution_id_of(execution)
+    }
+    fresh = [node for node in NODES if node not in entered]
+    node = draw(st.sampled_from(NODES if flaw == "node" else fresh or NODES))
+    earlier = [one.id for one in history if one.node == node]
+    return NextStep(
+        node=node,
+        visit=2 if flaw == "visit" else 1,
+        name=f"{node} it",
+        limit=draw(st.sampled_from([UNLIMITED, UNLIMITED, 3, 1])),
+        inherit=NONSENSE
+        if flaw == "inherit"
+        else draw(st.sampled_from([*earlier[-2:], None])),
+        starting=draw(st.sampled_from([False, False, True])),
+    )
+
+
+def execution_id_of(execution: JobExecution | None) -> int:
+    return 0 if execution is None else execution.id
+
+
+def steps_of(dump: Dump, execution: JobExecution) -> list[StepExecution]:
+    """List the steps of all attempts of the execution's instance."""
+    instance_id = execution.instance_id
+    attempts = {one.id for one in dump.executions if one.instance_id == instance_id}
+    return [step for step in dump.steps if step.execution_id in attempts]
+
+
+def live(dump: Dump) -> st.SearchStrategy[JobExecution]:
+    """Draw an execution, an active one if there is any."""
+    active = [one for one in dump.executions if one.status.active]
+    return st.sampled_from((active or list(dump.executions))[::-1])
+
+
+def next_sequence(dump: Dump, execution: JobExecution) -> int:
+    """Give the number that follows all decisions of the execution."""
+    every = [*dump.decisions, *(one.decision for one in dump.steps if one.decision)]
+    own = [one.sequence for one in every if one.execution_id == execution.id]
+    return 1 + max(own, default=0)
+
+
+@st.composite
+def step_ends(draw: st.DrawFn, step: StepExecution, sequence: int) -> StepEnd:
+    """Draw the step's end; a transition goes with a finished status only."""
+    flaw = draw(flaws("step", "version", "status"))
+    completed, *others = BatchStatus.COMPLETED, BatchStatus.FAILED, BatchStatus.STOPPED
+    status = draw(
+        st.sampled_from(list(BatchStatus))
+        if flaw == "status"
+        else st.sampled_from([completed, completed, *others])
+    )
+    folded = Folded(
+        sequence, draw(st.sampled_from(TARGETS)), draw(st.sampled_from(DIGESTS))
+    )
+    return StepEnd(
+        step_id=NONSENSE if flaw == "step" else step.id,
+        version=step.version + (flaw == "version"),
+        status=status,
+        exit_code=draw(st.sampled_from([status.value, "GOOD_ENOUGH"])),
+        counts=draw(st.sampled_from(COUNTS)),
+        context=draw(st.sampled_from(CONTEXTS)),
+        failure=draw(st.sampled_from(FAILURES)),
+        decision=folded if status.finished else None,
+    )
+
+
+@st.composite
+def new_decisions(draw: st.DrawFn, dump: Dump, sequence: int) -> NewDecision:
+    flaw = draw(flaws("sequence", "step"))
+    steps = [step.id for step in dump.steps]
+    return NewDecision(
+        sequence=draw(st.integers(1, 4)) if flaw == "sequence" else sequence,
+        source=draw(st.sampled_from(NODES)),
+        step_id=NONSENSE if flaw == "step" else draw(st.sampled_from([None, *steps])),
+        kind=draw(st.sampled_from([*TransitionKind])),
+        outcome="YES",
+        target=draw(st.sampled_from(TARGETS)),
+        digest=draw(st.sampled_from(DIGESTS)),
+        reused=draw(st.sampled_from([None, DecisionRef(1, 2)])),
+    )
+
+
+@st.composite
+def job_ends(draw: st.DrawFn) -> JobEnd:
+    status = draw(st.sampled_from(ENDS))
+    return JobEnd(
+        status=status,
+        exit_code=status.value,
+        counts=draw(st.sampled_from(COUNTS)),
+        failure=draw(st.sampled_from(FAILURES)),
+    )
+
+
+@st.composite
+def advances(draw: st.DrawFn, dump: Dump) -> Advance:
+    execution = draw(live(dump))
+    flaw = draw(flaws("execution", "owner", "begin"))
+    own = [one for one in dump.steps if one.execution_id == execution.id]
+    working = [one for one in own if one.status.active] or own[-1:]
+    begin = finish = start = end = None
+    if waiting := [one for one in working if one.status is BatchStatus.STARTING]:
+        begin = draw(st.sampled_from([waiting[0].id, None]))
+    sequence = next_sequence(dump, execution)
+    if working and draw(st.sampled_from([True, True, False])):
+        step = draw(st.sampled_from(working))
+        begun = evolve(step, version=step.version + (step.id == begin))
+        finish = draw(step_ends(begun, sequence))
+        sequence += finish.decision is not None
+    decisions = [
+        draw(new_decisions(dump, sequence + index))
+        for index in range(draw(st.sampled_from([0, 0, 0, 1, 2])))
+    ]
+    match draw(st.sampled_from(["start", "start", "start", "", "end"])):
+        case "start":
+            start = draw(next_steps(dump, execution))
+        case "end":
+            end = draw(job_ends())
+    return Advance(
+        execution_id=NONSENSE if flaw == "execution" else execution.id,
+        owner_id=1 if flaw == "owner" else execution.owner_id,
+        begin=1 if flaw == "begin" else begin,
+        finish=finish,
+        decisions=tuple(decisions),
+        start=start,
+        end=end,
+    )
+
+
+@st.composite
+def chunks(draw: st.DrawFn, dump: Dump) -> CommitChunk:
+    execution = draw(live(dump))
+    flaw = draw(flaws("owner", "step", "version"))
+    own = [one for one in dump.steps if one.execution_id == execution.id]
+    working = [one for one in own if one.status.active] or own or list(dump.steps)
+    step = draw(st.sampled_from(working)) if working else None
+    return CommitChunk(
+        execution_id=execution.id,
+        owner_id=1 if flaw == "owner" else execution.owner_id,
+        step_id=NONSENSE if flaw == "step" or step is None else step.id,
+        version=(0 if step is None else step.version) + (flaw == "version"),
+        counts=draw(st.sampled_from(COUNTS)),
+        checkpoint=draw(st.sampled_from(['{"position":1}', '{"position":2}'])),
+    )
+
+
+def commands(dump: Dump) -> st.SearchStrategy[Command[Any]]:
+    """Draw any command without an enlisted write; there must be an execution."""
+    kinds: list[st.SearchStrategy[Command[Any]]] = [
+        *[advances(dump)] * 8,
+        *[chunks(dump)] * 2,
+        *[openings(dump)] * 3,
+        ownership(dump),
+        questions(dump),
+    ]
+    return st.sampled_from(kinds).flatmap(lambda kind: kind)
