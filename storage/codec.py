@@ -6,6 +6,7 @@ read back exactly is refused here, before anything is written.
 
 import json
 import math
+from collections.abc import Iterable
 from typing import TypeVar, cast
 
 from attrs import frozen
@@ -33,14 +34,16 @@ def canonical_json(value: object, what: str = "the value") -> str:
 
     Raises:
         InvalidValue: When it is not JSON: another type, a key that is not text, NaN
-            or infinity, U+0000 or a lone surrogate in a text, nesting beyond the
-            interpreter's limit. *what* names the culprit in the sentence.
+            or infinity, U+0000 or a lone surrogate in a text, nesting or an integer
+            beyond the interpreter's limit. *what* names the culprit in the sentence.
     """
     try:
         _check(value, what)
+        return _dump(value)
     except RecursionError:
         raise InvalidValue(what, "is nested too deeply or refers to itself") from None
-    return _dump(value)
+    except ValueError:
+        raise InvalidValue(what, "holds an integer of too many digits") from None
 
 
 _dump = json.JSONEncoder(
@@ -83,13 +86,21 @@ def _check_text(text: str, what: str) -> None:
 
 def depth_of(value: object) -> int:
     """Measure nesting: a scalar is 1, each container adds 1."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [item for container in level for item in _items(container)]
+    return depth
+
+
+def _items(value: object) -> Iterable[object]:
     match value:
         case dict():
-            return 1 + max((depth_of(item) for item in value.values()), default=0)
+            return value.values()
         case list() | tuple():
-            return 1 + max((depth_of(item) for item in value), default=0)
+            return value
         case _:
-            return 1
+            return ()
 
 
 @frozen
@@ -133,12 +144,12 @@ def seal(kind: str, schema: Schema, payload: object, what: str) -> str:
         "schema": schema.id,
         "schema_version": schema.version,
     }
+    if depth_of(envelope) > DEPTH_MAX:
+        raise InvalidValue(what, f"is nested deeper than {DEPTH_MAX} levels")
     text = _dump(envelope)
     size = len(text.encode())
     if size > BYTES_MAX:
         raise InvalidValue(what, f"takes {size} bytes, at most {BYTES_MAX} are allowed")
-    if depth_of(envelope) > DEPTH_MAX:
-        raise InvalidValue(what, f"is nested deeper than {DEPTH_MAX} levels")
     return text
 
 
@@ -157,12 +168,12 @@ def unseal(kind: str, schema: Schema, text: str | None, what: str) -> JsonObject
     checks = (
         (envelope.get("format") == kind, "is of another format"),
         (
-            envelope.get("format_version") == FORMAT_VERSION,
+            _is_number(envelope.get("format_version"), FORMAT_VERSION),
             "has another format version",
         ),
         (envelope.get("schema") == schema.id, "follows another schema"),
         (
-            envelope.get("schema_version") == schema.version,
+            _is_number(envelope.get("schema_version"), schema.version),
             "has another schema version",
         ),
         (isinstance(envelope.get("payload"), dict), "has no object as payload"),
@@ -174,11 +185,15 @@ def unseal(kind: str, schema: Schema, text: str | None, what: str) -> JsonObject
     return cast("JsonObject", envelope["payload"])
 
 
+def _is_number(found: object, wanted: int) -> bool:
+    return type(found) is int and found == wanted
+
+
 def _parse(text: str, what: str) -> JsonObject:
     if len(text.encode()) > BYTES_MAX:
         raise CorruptRecord(what, f"it has more than {BYTES_MAX} bytes")
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise CorruptRecord(what, "it is not JSON") from None
     if not isinstance(value, dict):
@@ -186,6 +201,10 @@ def _parse(text: str, what: str) -> JsonObject:
     if depth_of(value) > DEPTH_MAX:
         raise CorruptRecord(what, f"it is nested deeper than {DEPTH_MAX} levels")
     return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(name)
 
 
 def make_record_codec() -> Converter:

@@ -37,6 +37,7 @@ from . import advancing, opening, ownership, questions, schema
 from .connection import BUSY_SECS, connect, explained, is_locked, locked
 
 PAUSE_SECS = 0.01
+PAUSES_MAX = round(BUSY_SECS / PAUSE_SECS)
 DAY_MICROS = 86_400_000_000
 
 _HANDLERS: dict[type, Callable[[sqlite3.Connection, Any, int], object]] = {
@@ -167,19 +168,21 @@ class SqliteBackend:
         return Committed(self._last[1])
 
     def _begin(self) -> Waits[None]:
-        waited = 0.0
-        while True:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-            except sqlite3.Error as exc:
-                if not is_locked(exc):
-                    raise explained(self._path, exc) from exc
-                if waited >= BUSY_SECS:
-                    raise locked(self._path) from exc
-                yield Pause(PAUSE_SECS)
-                waited += PAUSE_SECS
-            else:
+        """Take the write lock, yielding while another process has it."""
+        for _ in range(PAUSES_MAX):
+            if self._took_lock():
                 return
+            yield Pause(PAUSE_SECS)
+        raise locked(self._path)
+
+    def _took_lock(self) -> bool:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as exc:
+            if is_locked(exc):
+                return False
+            raise explained(self._path, exc) from exc
+        return True
 
     def _carry_out(
         self,
