@@ -58,6 +58,11 @@ class ShuttingDown(TrioletError):
         return "the runtime is being stopped and takes no more launches"
 
 
+def _seeded() -> Random:
+    """Make a fast source of ids, seeded by the system."""
+    return Random(SystemRandom().getrandbits(256))
+
+
 @frozen(kw_only=True)
 class RuntimeOptions:
     """How a runtime works.
@@ -80,7 +85,7 @@ class RuntimeOptions:
     store_error_text: bool = True
     inline: bool = False
     ask_deadline: float = DEADLINE_SECS
-    random: Random = field(factory=SystemRandom)
+    random: Random = field(factory=_seeded)
 
     def __attrs_post_init__(self) -> None:
         if not LEASE_SECS_MIN <= self.lease <= LEASE_SECS_MAX:
@@ -151,7 +156,7 @@ class Runtime:
 
     @contextmanager
     def _listening(self, execution: JobExecution) -> Iterator[None]:
-        mailbox = Mailbox[Stop](STOPS_MAX)
+        mailbox: Mailbox[Stop] = Mailbox(STOPS_MAX)
         scope = trio.CancelScope()
         self._running[execution.execution_id] = mailbox
         self._nursery.start_soon(_within, scope, execution, mailbox)

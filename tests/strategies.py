@@ -58,7 +58,7 @@ MINUTE = 60_000_000
 # Commands choose from small pools: a history of many of them has to fit into what
 # Hypothesis draws for one example.
 JOBS = ("settlement", "Wäsche")
-NODES = ("load", "rates", "report", "数")
+NODES = ("load", "rates", "report", "数", "é", "e\u0301", "z")
 PARAMETERS = (
     parameters_of({"day": "2026-11-30"}),
     parameters_of({"day": "2026-11-30", "limit": 7, "full": True}),
@@ -247,17 +247,19 @@ def openings(draw: st.DrawFn, dump: Dump) -> OpenExecution:
 @st.composite
 def next_steps(draw: st.DrawFn, dump: Dump, execution: JobExecution | None) -> NextStep:
     """Draw a step that the execution may begin, or that a new one begins with."""
-    flaw = draw(flaws("node", "inherit", "visit"))
+    flaw = draw(flaws("node", "inherit"))
     history = [] if execution is None else steps_of(dump, execution)
     entered = {
-        one.node for one in history if one.execution_id == execution_id_of(execution)
+        one.node
+        for one in history
+        if execution is not None and one.execution_id == execution.id
     }
     fresh = [node for node in NODES if node not in entered]
     node = draw(st.sampled_from(NODES if flaw == "node" else fresh or NODES))
     earlier = [one.id for one in history if one.node == node]
     return NextStep(
         node=node,
-        visit=2 if flaw == "visit" else 1,
+        visit=1 if fresh else 2,
         name=f"{node} it",
         limit=draw(st.sampled_from([UNLIMITED, UNLIMITED, 3, 1])),
         inherit=NONSENSE
@@ -265,10 +267,6 @@ def next_steps(draw: st.DrawFn, dump: Dump, execution: JobExecution | None) -> N
         else draw(st.sampled_from([*earlier[-2:], None])),
         starting=draw(st.sampled_from([False, False, True])),
     )
-
-
-def execution_id_of(execution: JobExecution | None) -> int:
-    return 0 if execution is None else execution.id
 
 
 def steps_of(dump: Dump, execution: JobExecution) -> list[StepExecution]:
@@ -301,9 +299,7 @@ def step_ends(draw: st.DrawFn, step: StepExecution, sequence: int) -> StepEnd:
         if flaw == "status"
         else st.sampled_from([completed, completed, *others])
     )
-    folded = Folded(
-        sequence, draw(st.sampled_from(TARGETS)), draw(st.sampled_from(DIGESTS))
-    )
+    folded = Folded(sequence, draw(st.sampled_from(TARGETS)))
     return StepEnd(
         step_id=NONSENSE if flaw == "step" else step.id,
         version=step.version + (flaw == "version"),
@@ -396,12 +392,12 @@ def chunks(draw: st.DrawFn, dump: Dump) -> CommitChunk:
 
 
 def commands(dump: Dump) -> st.SearchStrategy[Command[Any]]:
-    """Draw any command without an enlisted write; there must be an execution."""
-    kinds: list[st.SearchStrategy[Command[Any]]] = [
-        *[advances(dump)] * 8,
-        *[chunks(dump)] * 2,
-        *[openings(dump)] * 3,
-        ownership(dump),
-        questions(dump),
-    ]
-    return st.sampled_from(kinds).flatmap(lambda kind: kind)
+    """Draw any command without an enlisted write; there must be an owner."""
+    if not dump.executions:
+        return openings(dump)
+    moving: list[st.SearchStrategy[Command[Any]]] = [advances(dump)] * 8
+    moving += [chunks(dump)] * 2
+    if not any(execution.status.active for execution in dump.executions):
+        moving = moving[:1]
+    others = [*[openings(dump)] * 3, ownership(dump), questions(dump)]
+    return st.sampled_from(moving + others).flatmap(lambda kind: kind)

@@ -8,9 +8,9 @@ import codecs
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
-from .csv_source import ESCAPE, CsvSource
+from .csv_source import CsvSource
 from .errors import (
     CsvCharacterIllegal,
     CsvEncodingWrong,
@@ -35,29 +35,24 @@ def line_of(source: CsvSource, index: int) -> int | None:
         The line, from 1; None when the file no longer has that record.
     """
     line = 1
-    with closing(source.open(ESCAPE)) as stream:
-        try:
-            for row in stream.parser:
-                if row and index == 0:
-                    return line
-                index -= bool(row)
-                line = stream.parser.line_num + 1
-        except (csv.Error, UnicodeDecodeError):
-            return None
+    with closing(source.open("replace")) as stream, suppress(csv.Error):
+        for row in stream.parser:
+            if row and index == 0:
+                return line
+            index -= bool(row)
+            line = stream.parser.line_num + 1
     return None
 
 
 def lines_of_failure(source: CsvSource) -> tuple[int, int] | None:
     """Find the first and last physical line of the first record that csv refuses."""
     line = 1
-    with closing(source.open(ESCAPE)) as stream:
+    with closing(source.open("replace")) as stream:
         try:
             for _ in stream.parser:
                 line = stream.parser.line_num + 1
         except csv.Error:
             return line, stream.parser.line_num
-        except UnicodeDecodeError:
-            return None
     return None
 
 

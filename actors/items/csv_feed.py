@@ -12,6 +12,7 @@ from attrs import define, field
 
 from .csv_faults import is_text, parse_fault, ragged, text_fault, wrong_byte
 from .csv_source import ESCAPE, UNREADABLE, CsvSource, CsvStream, unusable
+from .errors import CsvError, CsvFileUnusable
 
 
 @define(eq=False)
@@ -27,6 +28,17 @@ class RecordFeed:
     _careful: bool = field(default=False, init=False)
     _stream: CsvStream | None = field(default=None, init=False)
     _records: Iterator[list[str]] = field(factory=lambda: iter(()), init=False)
+
+    def open(self) -> None:
+        """Open the file at this position; the other methods do so when necessary.
+
+        Raises:
+            CsvError: There is no such file, or it cannot be read.
+        """
+        self._stream = self.source.open(ESCAPE if self._careful else "strict")
+        self._records = filter(None, self._stream.parser)
+        if self.taken:
+            next(islice(self._records, self.taken - 1, self.taken), None)
 
     def take(self, n: int) -> list[list[str]]:
         """Give the next *n* records, fewer at the end of the file.
@@ -71,7 +83,7 @@ class RecordFeed:
         rows: list[list[str]] = []
         try:
             if self._stream is None:
-                self._open()
+                self.open()
             rows.extend(islice(self._records, start, stop))
         except UnicodeDecodeError:
             # The decoder is a block ahead: perhaps nobody wants the record with the
@@ -88,15 +100,11 @@ class RecordFeed:
             raise unusable(self.source.name, exc) from exc
         return rows
 
-    def _open(self) -> None:
-        self._stream = self.source.open(ESCAPE if self._careful else "strict")
-        self._records = filter(None, self._stream.parser)
-        if self.taken:
-            next(islice(self._records, self.taken - 1, self.taken), None)
-
-    def _undecodable(self) -> Exception:
+    def _undecodable(self) -> CsvError:
         found = wrong_byte(self.source)
-        return found or unusable(self.source.name, EOFError("it changes while read"))
+        if found is not None:
+            return found
+        return CsvFileUnusable(self.source.name, None, "the file changes while read")
 
     def _check(self, rows: list[list[str]]) -> None:
         if not rows:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Generic, Literal, TypeVar, overload
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ...storage.model.errors import InvalidValue
 from ...storage.model.json import JsonObject
@@ -164,9 +164,13 @@ class CsvReader(Generic[R_co]):
         self._ended = False
         self._place = _Place() if state is None else _place_from(state)
         self._feed = RecordFeed(self._source, self._layout.width, self._layout.origin)
-        self._shape = self._layout.shaper(self._source, self._names(self._feed))
+        self._feed.open()
+        names = self._names(self._feed)
+        self._recognise(names)
+        shape = self._layout.shaper(self._source, names)
         if self._place.record:
             self._resume(self._feed)
+        self._shape = shape
 
     def read(self, n: int) -> Sequence[R_co]:
         """Give the next *n* records, fewer at the end, none after it.
@@ -208,21 +212,24 @@ class CsvReader(Generic[R_co]):
         if self._feed is not None:
             self._feed.close()
         self._feed = None
+        self._shape = None
 
     def _names(self, feed: RecordFeed) -> list[str] | None:
-        """Read the header, and compare it with that of the checkpoint."""
         if not self._layout.header:
             return None
         rows = feed.take(1)
         if not rows:
             reason = "the file is empty, a header was expected; is header=False meant?"
             raise CsvHeaderMissing(self._source.name, None, reason)
-        header = _digest(rows[0])
-        if self._place.header not in (None, header):
+        return rows[0]
+
+    def _recognise(self, names: list[str] | None) -> None:
+        """Compare the header with that of the checkpoint, and remember it."""
+        header = None if names is None else _digest(names)
+        if self._place not in (_Place(), evolve(self._place, header=header)):
             reason = "the header is another one than when the first records were read"
             raise self._changed(line_of(self._source, 0), reason)
-        self._place = _Place(self._place.record, header, self._place.last)
-        return rows[0]
+        self._place = evolve(self._place, header=header)
 
     def _resume(self, feed: RecordFeed) -> None:
         done = self._place.record

@@ -98,11 +98,12 @@ class SizedReader(Reader[T_co], Protocol[T_co]):
 class Writer(Protocol[T_contra]):
     """Where the results of a chunk step go.
 
-    An `Delivery.ATOMIC` writer writes into the store's own database: each call gets
-    a cursor inside the transaction that also stores the checkpoint, the methods must
-    be plain functions, must not keep the cursor, and must neither commit nor roll
-    back. An `Delivery.AT_LEAST_ONCE` writer gets None instead, its methods are plain
-    or async, and what it wrote must be durable when `write` returns.
+    A `Delivery.ATOMIC` writer writes into the store's own database: `open` and `write`
+    get a cursor inside a transaction, for `write` the one that also stores the
+    checkpoint. They must be plain functions, must not keep the cursor, and must
+    neither commit nor roll back. A `Delivery.AT_LEAST_ONCE` writer gets None instead,
+    its methods are plain or async, and what it wrote must be durable when `write`
+    returns.
     """
 
     @property

@@ -16,6 +16,7 @@ Fault: TypeAlias = tuple[str | None, str]
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 CONSTRAINT_CHARS_MAX = 100
+MEND = "convert it in the processor"
 
 _MISTYPED = re.compile(r"cannot store \w+ value in (\w+) column (.*)", re.DOTALL)
 _CONSTRAINT = re.compile(r"([A-Z ]+) constraint failed(?:: (.*))?", re.DOTALL)
@@ -50,12 +51,13 @@ def _shape_fault(names: Sequence[str], first: object, row: object) -> Fault | No
     kind = type(row).__name__
     if isinstance(row, str | bytes | bytearray):
         mend = "for a single column give a list of one value"
-        return None, f"the row is one {kind}, not a sequence of values; {mend}"
+        return None, f"the row is of type {kind}, not a sequence of values; {mend}"
     if not isinstance(row, Mapping | Sequence):
-        return None, f"the row is a {kind}; it must be a sequence or a dict"
+        return None, f"the row is of type {kind}; it must be a sequence or a dict"
     if isinstance(row, Mapping) != isinstance(first, Mapping):
         other = type(first).__name__
-        return None, f"the row is a {kind}, but the first of its chunk is a {other}"
+        reason = f"the row is of type {kind}, but the first of its chunk is a {other}"
+        return None, reason
     if isinstance(row, Mapping):
         missing = [name for name in names if name not in row]
         return (missing[0], "the row has no such key") if missing else None
@@ -67,7 +69,7 @@ def _shape_fault(names: Sequence[str], first: object, row: object) -> Fault | No
 def _constraint_fault(table: str, message: str) -> Fault:
     if found := _MISTYPED.fullmatch(message):
         column = _own_column(table, found[2])
-        return column, f"the value does not fit the type {found[1]}; convert it before"
+        return column, f"the value does not fit the type {found[1]}; {MEND}"
     found = _CONSTRAINT.fullmatch(message)
     kind, about = (found[1], found[2] or "") if found else ("", "")
     if kind == "NOT NULL":
@@ -94,7 +96,7 @@ def _value_fault(
     if found := _BINDING.match(str(exc)):
         at = int(found[1]) - 1
         kind = type(values[at]).__name__
-        return names[at], f"a {kind} cannot be stored; convert it before"
+        return names[at], f"a value of type {kind} cannot be stored; {MEND}"
     if isinstance(exc, sqlite3.DataError):
         return None, "a value is too long for SQLite"
     for name, value in zip(names, values, strict=True):

@@ -85,6 +85,11 @@ def _columns(value: object) -> dict[str, type] | None:
     return dict(value)
 
 
+def _refuse_text(row: object) -> Sequence[Any]:
+    """Keep SQLite from taking the characters of a text for the values of a row."""
+    raise TypeError(type(row).__name__)
+
+
 @define(eq=False)
 class TableWriter:
     """Insert each chunk's rows in the transaction that stores the checkpoint.
@@ -176,6 +181,8 @@ class TableWriter:
 
     def _bound(self, first: Row, rows: Iterator[Row]) -> Iterable[Sequence[Any]]:
         """Turn rows into what SQLite binds by position, one at a time."""
+        if isinstance(first, str | bytes | bytearray):
+            return map(_refuse_text, rows)
         if not isinstance(first, Mapping):
             return rows  # type: ignore[return-value]  # else it is refused when bound
         pick: Callable[[Any], Any] = itemgetter(*self._names)

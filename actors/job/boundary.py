@@ -100,9 +100,12 @@ class Boundary:
         if isinstance(exc, OutcomeUnknown | ComponentFailed):
             return exc
         if isinstance(exc, BaseExceptionGroup):
-            hidden = exc.subgroup((trio.Cancelled, KeyboardInterrupt))
-            if hidden is not None:
-                return _first_leaf(hidden)
+            for kind in (KeyboardInterrupt, trio.Cancelled, OutcomeUnknown):
+                hidden, rest = exc.split(kind)
+                if hidden is not None:
+                    if rest is not None:
+                        log.error("%s also raised", where.name, exc_info=rest)
+                    return _first_leaf(hidden)
         failure = self.failure(where, exc)
         log.error("%s failed: %s", where.name, failure.message, exc_info=exc)
         return ComponentFailed(failure, exc)

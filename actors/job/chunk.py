@@ -62,7 +62,7 @@ class ChunkRun:
     environment: Environment
     _opened: list[tuple[str, Callable[[], Any]]] = field(factory=list, init=False)
 
-    async def run(self, scope: trio.CancelScope) -> StepResult:
+    async def run(self) -> StepResult:
         """Run the loop to the end of the input, a stop, or a failure."""
         try:
             result = await self._loop()

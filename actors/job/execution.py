@@ -79,6 +79,7 @@ class JobExecution:
         self._environment = environment
         self._parameters = parameters
         self._running: StepRun | None = None
+        self._scope = trio.CancelScope()
 
     @property
     def execution_id(self) -> int:
@@ -105,11 +106,9 @@ class JobExecution:
             trio.Cancelled: The scope around was cancelled; the store says STOPPED.
         """
         self._tell(Event(kind=EventKind.JOB_STARTED, at=self._opened.at))
-        action = self._engine.begin()
         within = logs.execution_id.set(self._opened.execution_id)
         try:
-            while not isinstance(action, Finished):
-                action = await self._perform(action)
+            end = await self._traverse()
         except trio.Cancelled:
             await self._last_word(BatchStatus.STOPPED, None)
             raise
@@ -124,9 +123,21 @@ class JobExecution:
         finally:
             logs.execution_id.reset(within)
         self._tell(
-            Event(kind=EventKind.JOB_ENDED, status=action.status, counts=action.counts)
+            Event(kind=EventKind.JOB_ENDED, status=end.status, counts=end.counts)
         )
-        return self._report(action)
+        return self._report(end)
+
+    async def _traverse(self) -> Finished:
+        action = self._engine.begin()
+        while True:
+            # One scope serves step after step: only a stop cancels it, and its step.
+            with trio.CancelScope() as self._scope:
+                while not isinstance(action, Finished):
+                    action = await self._perform(action)
+                return action
+            running, self._running = self._running, None
+            assert running is not None, "a stop cancelled something else than a step"
+            action = self._engine.stepped(await running.interrupted())
 
     async def _perform(self, action: Action) -> Action:
         match action:
@@ -176,13 +187,14 @@ class JobExecution:
             self._tell(
                 Event(kind=EventKind.STEP_STARTED, node=step.id, step_id=row.step_id)
             )
-        self._running = StepRun(step, row, work, ctx, self._environment)
+        running = StepRun(step, row, work, ctx, self._environment, self._scope)
+        self._running = running
         within = logs.step_id.set(row.step_id)
         try:
-            result = await self._running.run()
+            result = await running.run()
         finally:
-            self._running = None
             logs.step_id.reset(within)
+        self._running = None
         return self._engine.stepped(result)
 
     async def _decide(self, action: Decide) -> Action:

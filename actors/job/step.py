@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from typing import Protocol
 
 import trio
@@ -38,11 +39,11 @@ class Environment:
 class Work(Protocol):
     """The work of a step: a tasklet or a chunk loop."""
 
-    async def run(self, scope: trio.CancelScope) -> StepResult:
-        """Work within *scope*, which a stop may cancel."""
+    async def run(self) -> StepResult:
+        """Work to the end; a stop may cancel it."""
 
     def stop(self, scope: trio.CancelScope) -> None:
-        """Bring the work to an end, by the rules of its kind."""
+        """Bring the work, which runs in *scope*, to an end by the rules of its kind."""
 
 
 @define(eq=False)
@@ -53,8 +54,8 @@ class TaskletRun:
     ctx: StepContext
     boundary: Boundary
 
-    async def run(self, scope: trio.CancelScope) -> StepResult:
-        """Call the tasklet; a cancellation by *scope* is the end by a stop."""
+    async def run(self) -> StepResult:
+        """Call the tasklet once."""
         assert not isinstance(self.step.work, Chunk)
         where = Where(self.step.id, "tasklet_failed")
         before = canonical_json(self.ctx.state) if self.ctx.state else "{}"
@@ -122,32 +123,37 @@ class StepRun:
     work: Work
     ctx: StepContext
     environment: Environment
-    _scope: trio.CancelScope = field(factory=trio.CancelScope, init=False)
+    scope: trio.CancelScope
+    """Around the work; only a stop cancels it."""
+    _stoppable: bool = field(default=True, init=False)
 
     async def run(self) -> StepResult:
         """Run listeners and work; user code never raises out of here.
 
         Raises:
-            trio.Cancelled: The scope around the job was cancelled.
+            trio.Cancelled: By `scope`, or by a scope around the job.
             TrioletError: The store refused or failed.
         """
         if self.ctx.stop.is_set():
             return await self._stopped()
         result = await self._inner()
-        if self.step.listeners and self.row.status is BatchStatus.STARTED:
-            result = await self._after(result)
-        return result
+        return await self._concluded(result)
+
+    async def interrupted(self) -> StepResult:
+        """Give the result of a step that a stop has cancelled in `run`."""
+        result = await self._stopped()
+        return await self._concluded(result)
 
     def stop(self) -> None:
-        """Bring the step to an end."""
-        self.work.stop(self._scope)
+        """Bring the work to an end; listeners after it are not disturbed."""
+        if self._stoppable:
+            self.work.stop(self.scope)
 
     async def _inner(self) -> StepResult:
         try:
-            with self._scope:
-                if self.row.status is BatchStatus.STARTING:
-                    await self._before()
-                return await self.work.run(self._scope)
+            if self.row.status is BatchStatus.STARTING:
+                await self._before()
+            return await self.work.run()
         except ComponentFailed as exc:
             return failed(exc.failure)
         except OutcomeUnknown as exc:
@@ -155,7 +161,14 @@ class StepRun:
                 self.step.id, "outcome_unknown", FailureCategory.UNKNOWN_COMMIT
             )
             return unknown(self.environment.boundary.failure(where, exc))
-        return await self._stopped()
+
+    async def _concluded(self, result: StepResult) -> StepResult:
+        self._stoppable = False
+        if not self.step.listeners or self.row.status is not BatchStatus.STARTED:
+            return result
+        if self.scope.deadline != inf:
+            self.scope.deadline = inf
+        return await self._after(result)
 
     async def _stopped(self) -> StepResult:
         await self._begin_if_needed()

@@ -35,7 +35,10 @@ def is_alive(owner: OwnerFacts) -> bool | None:
         return None
     if here != (owner.boot_id, owner.pid_namespace):
         return None
-    return _process_start(owner.pid) == owner.process_start
+    try:
+        return _start_of(owner.pid) == owner.process_start
+    except OSError:
+        return None
 
 
 def _boot_id() -> str | None:
@@ -54,8 +57,20 @@ def _pid_namespace() -> str | None:
 
 def _process_start(pid: int) -> str | None:
     try:
-        stat = (_PROC / str(pid) / "stat").read_text()
+        return _start_of(pid)
     except OSError:
+        return None
+
+
+def _start_of(pid: int) -> str | None:
+    """Read when a process started; None when there is none that runs.
+
+    Raises:
+        OSError: Nothing could be read, which does not prove that nobody is there.
+    """
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
         return None
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else fields[_START_TIME_FIELD]

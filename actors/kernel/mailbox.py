@@ -4,9 +4,8 @@ A full mailbox makes senders wait. That is the back-pressure of the whole system
 there is no unbounded variant.
 """
 
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
-import outcome
 import trio
 
 M = TypeVar("M")
@@ -23,7 +22,9 @@ class Mailbox(Generic[M]):
     def __init__(self, capacity: int) -> None:
         if capacity < 1:
             raise ValueError("a mailbox needs a capacity of at least 1")
-        self._send, receive = trio.open_memory_channel[M](capacity)
+        self._send: trio.MemorySendChannel[M]
+        receive: trio.MemoryReceiveChannel[M]
+        self._send, receive = trio.open_memory_channel(capacity)
         self.inbox = Inbox(receive)
 
     async def tell(self, message: M) -> None:
@@ -84,21 +85,28 @@ class Slot(Generic[R]):
     also while dying.
     """
 
-    __slots__ = ("_asker", "_outcome")
+    __slots__ = ("_asker", "_error", "_reply", "is_answered")
 
     def __init__(self) -> None:
-        self._asker: trio.lowlevel.Task | None = None
-        self._outcome: outcome.Outcome[R] | None = None
-
-    @property
-    def is_answered(self) -> bool:
+        self.is_answered = False
         """Whether the answer is there."""
-        return self._outcome is not None
+        self._asker: trio.lowlevel.Task | None = None
+        self._error: Exception | None = None
+        self._reply: R | None = None
 
-    def answer(self, result: outcome.Outcome[R]) -> None:
-        """Deliver the answer."""
-        assert self._outcome is None, "a question was answered twice"
-        self._outcome = result
+    def answer(self, reply: R) -> None:
+        """Deliver what was asked for."""
+        self._reply = reply
+        self._answered()
+
+    def fail(self, error: Exception) -> None:
+        """Deliver the reason why there is no reply."""
+        self._error = error
+        self._answered()
+
+    def _answered(self) -> None:
+        assert not self.is_answered, "a question was answered twice"
+        self.is_answered = True
         if self._asker is not None:
             trio.lowlevel.reschedule(self._asker)
 
@@ -107,11 +115,12 @@ class Slot(Generic[R]):
 
         Never raises `trio.Cancelled`; costs no cancel scope.
         """
-        if self._outcome is None:
+        if not self.is_answered:
             self._asker = trio.lowlevel.current_task()
             await trio.lowlevel.wait_task_rescheduled(_not_now)
-        assert self._outcome is not None, "an asker woke without an answer"
-        return self._outcome.unwrap()
+        if self._error is not None:
+            raise self._error
+        return cast("R", self._reply)
 
 
 def _not_now(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:

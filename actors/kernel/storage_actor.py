@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-import outcome
 import tenacity
 import trio
 from attrs import frozen
@@ -97,7 +96,7 @@ class StorageActor:
         self._new_id = new_id
         self._deadline = deadline
         self._offload = Offload(adaptive=adaptive)
-        self._mailbox = Mailbox[_Ask](MAILBOX_CAPACITY)
+        self._mailbox: Mailbox[_Ask] = Mailbox(MAILBOX_CAPACITY)
 
     @property
     def depth(self) -> int:
@@ -144,39 +143,38 @@ class StorageActor:
                     await self._commit_all(waiting)
                 raise
             finally:
-                waiting = inbox.take(MAILBOX_CAPACITY)
+                # Taking lets blocked askers move up, so one round may not be all.
+                while waiting := inbox.take(BATCH_MAX):
+                    _answer_all(waiting, StoreGone())
                 inbox.close()
-                _answer_all(waiting, StoreGone())
 
     async def _commit_all(self, asks: Sequence[_Ask]) -> None:
-        unanswered = list(asks)
         try:
             for group in _transactions(asks):
                 await self._commit(group)
-                del unanswered[: len(group)]
         finally:
-            _answer_all(unanswered, StoreGone())
+            _answer_all(asks, StoreGone())
 
     async def _commit(self, group: Sequence[_Ask]) -> None:
         now = trio.current_time()
-        live = [ask for ask in group if ask.deadline > now]
-        if len(live) < len(group):
+        # Those that waited longest have the nearest deadline.
+        if group[0].deadline <= now:
             expired = [ask for ask in group if ask.deadline <= now]
             _answer_all(expired, StoreUnavailable("the store was busy for too long"))
-        if not live:
+            group = group[len(expired) :]
+        if not group:
             return
+        batch = [ask.command for ask in group]
         try:
-            outcomes = await self._carry_out(
-                [ask.command for ask in live], min(ask.deadline for ask in live)
-            )
+            outcomes = await self._carry_out(batch, group[0].deadline)
         except StoreError as exc:
-            _answer_all(live, exc)
+            _answer_all(group, exc)
             return
-        for ask, result in zip(live, outcomes, strict=True):
+        for ask, result in zip(group, outcomes, strict=True):
             if isinstance(result, TrioletError):
-                ask.slot.answer(outcome.Error(result))
+                ask.slot.fail(result)
             else:
-                ask.slot.answer(outcome.Value(result))
+                ask.slot.answer(result)
 
     async def _carry_out(
         self, batch: Sequence[Command[Any]], deadline: float
@@ -265,22 +263,20 @@ def _given_up(deadline: float, state: tenacity.RetryCallState) -> bool:
     return late or state.attempt_number >= ATTEMPTS_MAX
 
 
-def _transactions(asks: Sequence[_Ask]) -> Iterator[list[_Ask]]:
+def _transactions(asks: Sequence[_Ask]) -> Sequence[Sequence[_Ask]]:
     """Split asks into transactions: a command with an enlisted write stands alone."""
-    group: list[_Ask] = []
+    if not any(ask.command.enlisted for ask in asks):
+        return [asks]
+    groups: list[list[_Ask]] = [[]]
     for ask in asks:
         if ask.command.enlisted:
-            if group:
-                yield group
-            yield [ask]
-            group = []
+            groups += [[ask], []]
         else:
-            group.append(ask)
-    if group:
-        yield group
+            groups[-1].append(ask)
+    return [group for group in groups if group]
 
 
 def _answer_all(asks: Sequence[_Ask], error: TrioletError) -> None:
     for ask in asks:
         if not ask.slot.is_answered:
-            ask.slot.answer(outcome.Error(error))
+            ask.slot.fail(error)

@@ -5,12 +5,12 @@ from typing import TypeAlias
 from attrs import define, frozen
 
 from ...storage.commands import Advance, EnlistedWrite
-from ...storage.model.execution import NO_COUNTS, Counts, Failure
+from ...storage.model.execution import NO_COUNTS, Counts, DecisionRef, Failure
 from ...storage.model.status import BatchStatus
 from .plan import DecisionNode, StepNode
 
 
-@define
+@define(eq=False)
 class OpenStep:
     """The row of the step that runs now, as it stands in the store.
 
@@ -30,16 +30,24 @@ class OpenStep:
 
 
 @frozen
-class Preceding:
-    """The step that a decider looks back on."""
+class LatestRow:
+    """The latest row of a node in the instance, as this attempt knows it."""
 
     node: str
     step_id: int
+    version: int
     status: BatchStatus
     exit_code: str
     counts: Counts
+    checkpoint: str | None
     context: str | None
-    digest: bytes
+    decision: DecisionRef | None = None
+    """The transition that was committed with it, under the same fingerprint."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether its result may be reused."""
+        return self.status is BatchStatus.COMPLETED
 
 
 @frozen(kw_only=True)
@@ -55,17 +63,38 @@ class StepResult:
     write: EnlistedWrite | None = None
 
 
-@frozen(kw_only=True)
+@frozen
 class StepReport:
     """A step as this attempt saw it: run, or reused from an earlier attempt."""
 
-    node: str
-    step_id: int
-    status: BatchStatus
-    exit_code: str
-    counts: Counts
-    failure: Failure | None
-    reused: bool
+    row: LatestRow
+    failure: Failure | None = None
+    reused: bool = False
+
+    @property
+    def node(self) -> str:
+        """Id of the node."""
+        return self.row.node
+
+    @property
+    def step_id(self) -> int:
+        """Of the step execution."""
+        return self.row.step_id
+
+    @property
+    def status(self) -> BatchStatus:
+        """How the step ended."""
+        return self.row.status
+
+    @property
+    def exit_code(self) -> str:
+        """What its transition was selected by."""
+        return self.row.exit_code
+
+    @property
+    def counts(self) -> Counts:
+        """What it did to its items, over all attempts."""
+        return self.row.counts
 
 
 @frozen
@@ -80,7 +109,8 @@ class Decide:
     """Ask a decider; everything that led to it is durable."""
 
     node: DecisionNode
-    preceding: Preceding | None
+    preceding: LatestRow | None
+    """The step before; None when there was none."""
 
 
 @frozen

@@ -1,10 +1,7 @@
 """The next command of a traversal, gathered part by part until it is sent."""
 
-from attrs import evolve
-
 from ...storage.commands import (
     Advance,
-    EnlistedWrite,
     Folded,
     JobEnd,
     NewDecision,
@@ -13,7 +10,7 @@ from ...storage.commands import (
 )
 from ...storage.model.execution import DecisionRef, Target, TransitionKind
 from ...storage.model.status import BatchStatus
-from .actions import OpenStep
+from .actions import OpenStep, StepResult
 from .plan import StepNode
 
 
@@ -40,35 +37,25 @@ class Draft:
         self._execution_id = execution_id
         self._owner_id = owner_id
         self._sequence = 0
-        self._begin: int | None = None
-        self._finish: StepEnd | None = None
+        self._step: OpenStep | None = None
+        self._result: StepResult | None = None
+        self._folded: Folded | None = None
         self._decisions: list[NewDecision] = []
-        self._write: EnlistedWrite | None = None
 
     @property
     def empty(self) -> bool:
         """Whether nothing waits to be sent."""
-        return self._finish is None and not self._decisions
+        return self._step is None and not self._decisions
 
-    def finish(
-        self,
-        step: OpenStep,
-        end: StepEnd,
-        write: EnlistedWrite | None,
-    ) -> None:
-        """Add a step's result. A row that never began is STARTED before it stops."""
-        if step.status is BatchStatus.STARTING and end.status is BatchStatus.STOPPED:
-            self._begin = step.step_id
-            end = evolve(end, version=end.version + 1)
-        self._finish = end
-        self._write = write
+    def finish(self, step: OpenStep, result: StepResult) -> None:
+        """Add a step's result."""
+        self._step = step
+        self._result = result
 
-    def fold(self, target: Target, digest: bytes) -> None:
+    def fold(self, target: Target) -> None:
         """Add the transition that follows from the result, in the same row."""
-        assert self._finish is not None, "there is no result to fold into"
         self._sequence += 1
-        folded = Folded(self._sequence, target, digest)
-        self._finish = evolve(self._finish, decision=folded)
+        self._folded = Folded(self._sequence, target)
 
     def decide(
         self,
@@ -98,18 +85,36 @@ class Draft:
 
     def send(self, start: NextStep | None = None, end: JobEnd | None = None) -> Advance:
         """Make the command of all parts, and begin an empty draft."""
+        step, result = self._step, self._result
+        begin = finish = write = None
+        if step is not None and result is not None:
+            stopped = result.status is BatchStatus.STOPPED
+            if stopped and step.status is BatchStatus.STARTING:
+                # A row that never began is STARTED before it is STOPPED.
+                begin = step.step_id
+            finish = StepEnd(
+                step_id=step.step_id,
+                version=step.version + (begin is not None),
+                status=result.status,
+                exit_code=result.exit_code,
+                counts=step.counts,
+                context=result.context,
+                failure=result.failure,
+                decision=self._folded,
+            )
+            write = result.write
         command = Advance(
             execution_id=self._execution_id,
             owner_id=self._owner_id,
-            begin=self._begin,
-            finish=self._finish,
+            begin=begin,
+            finish=finish,
             decisions=tuple(self._decisions),
             start=start,
             end=end,
-            write=self._write,
+            write=write,
         )
-        self._begin = self._finish = self._write = None
-        self._decisions = []
+        self._step = self._result = self._folded = None
+        self._decisions.clear()
         return command
 
     def take_back(self, command: Advance) -> None:

@@ -4,8 +4,6 @@ Begins as the snapshot that opened the attempt and is kept up with every result,
 nothing has to be read back from the store.
 """
 
-from attrs import frozen
-
 from ...storage.commands import Snapshot
 from ...storage.model import digests
 from ...storage.model.execution import (
@@ -15,31 +13,10 @@ from ...storage.model.execution import (
     StepExecution,
     Terminal,
 )
-from ...storage.model.status import BatchStatus
-from .actions import OpenStep, Preceding
+from .actions import LatestRow, OpenStep, StepResult
 
 VERSIONS_PER_END = 2
 """A step's end stands for two mutations: its exit code, then its status."""
-
-
-@frozen
-class Latest:
-    """The latest row of a node."""
-
-    step_id: int
-    version: int
-    status: BatchStatus
-    exit_code: str
-    counts: Counts
-    checkpoint: str | None
-    context: str | None
-    decision: DecisionRef | None
-    """The transition that was committed with it, under the same fingerprint."""
-
-    @property
-    def completed(self) -> bool:
-        """Whether its result may be reused."""
-        return self.status is BatchStatus.COMPLETED
 
 
 class History:
@@ -56,12 +33,13 @@ class History:
                 answer = (made.outcome, DecisionRef(made.execution_id, made.sequence))
                 self._answers.setdefault((made.source, made.digest), answer)
 
-    def _recorded(self, step: StepExecution) -> Latest:
+    def _recorded(self, step: StepExecution) -> LatestRow:
         made = step.decision
         ref = None
         if made is not None and made.fingerprint == self._fingerprint:
             ref = DecisionRef(made.execution_id, made.sequence)
-        return Latest(
+        return LatestRow(
+            step.node,
             step.id,
             step.version,
             step.status,
@@ -72,7 +50,7 @@ class History:
             ref,
         )
 
-    def latest(self, node: str) -> Latest | None:
+    def latest(self, node: str) -> LatestRow | None:
         """Give the latest row of *node*, if it was ever started."""
         return self._latest.get(node)
 
@@ -89,18 +67,19 @@ class History:
         """Find a decider's earlier answer to the same input."""
         return self._answers.get((node, digest))
 
-    def close(self, step: OpenStep, status: BatchStatus, exit_code: str) -> None:
-        """Take in that a row is being closed."""
-        self._latest[step.node.id] = Latest(
+    def close(self, step: OpenStep, result: StepResult) -> LatestRow:
+        """Take in that a row is being closed; give it as it will be."""
+        row = self._latest[step.node.id] = LatestRow(
+            step.node.id,
             step.step_id,
             step.version + VERSIONS_PER_END,
-            status,
-            exit_code,
+            result.status,
+            result.exit_code,
             step.counts,
             step.checkpoint,
-            step.context,
-            None,
+            result.context or step.context,
         )
+        return row
 
     def total(self) -> Counts:
         """Sum the counts of the latest rows of all nodes."""
@@ -108,25 +87,15 @@ class History:
         worked = [one for one in counts if one is not NO_COUNTS and one != NO_COUNTS]
         return sum(worked, NO_COUNTS)
 
-    def look_back(self, node: str) -> Preceding:
-        """Observe the latest row of *node*, with its digest."""
-        latest = self._latest[node]
-        digest = digests.step_input(
+    def digest(self, row: LatestRow) -> bytes:
+        """Digest a finished row, as input of what is decided upon it."""
+        return digests.step_input(
             self._fingerprint,
-            node,
-            latest.step_id,
-            latest.version,
-            latest.status,
-            latest.exit_code,
-            latest.counts,
-            latest.context,
-        )
-        return Preceding(
-            node,
-            latest.step_id,
-            latest.status,
-            latest.exit_code,
-            latest.counts,
-            latest.context,
-            digest,
+            row.node,
+            row.step_id,
+            row.version,
+            row.status,
+            row.exit_code,
+            row.counts,
+            row.context,
         )

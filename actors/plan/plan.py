@@ -11,7 +11,7 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from ...storage.codec import POSITION_SCHEMA, STATE_SCHEMA, Schema
-from ...storage.model.execution import NodeTarget, Target
+from ...storage.model.execution import ExitCode, NodeTarget, Target
 from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
 from .definition import InFlight
 
@@ -117,6 +117,10 @@ class _Selector:
             one.pattern: one.target for one in transitions if is_literal(one.pattern)
         }
         others = tuple(one for one in transitions if not is_literal(one.pattern))
+        # The codes that nearly every step ends with need no matching either.
+        for code in (ExitCode.COMPLETED, ExitCode.FAILED):
+            if (target := cls(exact, others).select(code)) is not None:
+                exact.setdefault(code.value, target)
         return cls(exact, others)
 
     def select(self, code: str) -> Target | None:

@@ -8,7 +8,7 @@ command wherever that order allows it.
 
 from collections.abc import Callable
 
-from attrs import evolve, frozen
+from attrs import define, evolve
 
 from ...storage.commands import (
     Advance,
@@ -17,7 +17,6 @@ from ...storage.commands import (
     NextStep,
     Opened,
     StartLimitReached,
-    StepEnd,
     StepStarted,
 )
 from ...storage.model import digests
@@ -36,15 +35,15 @@ from .actions import (
     Commit,
     Decide,
     Finished,
+    LatestRow,
     OpenStep,
-    Preceding,
     RunStep,
     StepReport,
     StepResult,
 )
 from .draft import Draft, next_step
 from .failures import FlowFailures
-from .history import History, Latest
+from .history import History
 from .plan import DecisionNode, Plan, StepNode
 
 
@@ -54,7 +53,7 @@ def entry_step(plan: Plan) -> NextStep | None:
     return next_step(node, None) if isinstance(node, StepNode) else None
 
 
-@frozen
+@define(eq=False)
 class _Sent:
     """The command under way, and how to go on when it is durable."""
 
@@ -95,7 +94,7 @@ class Traversal:
         self._failures = FlowFailures(new_failure_id)
         self._history = History(plan.fingerprint, opened.snapshot)
         self._draft = Draft(opened.execution_id, owner_id)
-        self._preceding: Preceding | None = None
+        self._preceding: LatestRow | None = None
         self._open: OpenStep | None = None
         self._closing: OpenStep | None = None
         self._sent: _Sent | None = None
@@ -117,15 +116,15 @@ class Traversal:
         """Take in what came of the step that ran."""
         step = self._open
         assert step is not None, "a step ended that was not open"
-        self._close(step, result)
+        row = self._close(step, result)
         if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
             return self._end(result.status, result.failure)
-        node = step.node.id
-        self._preceding = self._history.look_back(node)
+        node = row.node
+        self._preceding = row
         target = self._plan.select(node, result.exit_code)
         if target is None:
             return self._unmapped(node, result.exit_code)
-        self._draft.fold(target, self._preceding.digest)
+        self._draft.fold(target)
         return self._arrive(target, node, result.failure)
 
     def decided(self, node: DecisionNode, code: str) -> Action:
@@ -213,7 +212,7 @@ class Traversal:
             node_id = target.node
         return self._end(BatchStatus.STOPPED, None)
 
-    def _start(self, node: StepNode, latest: Latest | None) -> Action:
+    def _start(self, node: StepNode, latest: LatestRow | None) -> Action:
         if self._history.starts(node.id) >= node.start_limit:
             return self._limited(StartLimitReached(node.id, node.start_limit))
         # A completed step that runs again begins afresh, like one that never ran.
@@ -229,7 +228,7 @@ class Traversal:
         return self._commit(then, start=next_step(node, inherit))
 
     def _started(
-        self, node: StepNode, row: StepStarted, continued: Latest | None = None
+        self, node: StepNode, row: StepStarted, continued: LatestRow | None = None
     ) -> Action:
         step = OpenStep(
             node,
@@ -245,30 +244,16 @@ class Traversal:
         self._open = step
         return RunStep(step)
 
-    def _close(self, step: OpenStep, result: StepResult) -> None:
-        end = StepEnd(
-            step_id=step.step_id,
-            version=step.version,
-            status=result.status,
-            exit_code=result.exit_code,
-            counts=step.counts,
-            context=result.context,
-            failure=result.failure,
-        )
-        self._draft.finish(step, end, result.write)
-        step.context = result.context or step.context
-        self._history.close(step, result.status, result.exit_code)
+    def _close(self, step: OpenStep, result: StepResult) -> LatestRow:
+        self._draft.finish(step, result)
+        row = self._history.close(step, result)
         self._open, self._closing = None, step
-        self._report(
-            step.node.id,
-            self._history.latest(step.node.id),
-            failure=result.failure,
-            reused=False,
-        )
+        self.steps.append(StepReport(row, result.failure))
+        return row
 
-    def _reuse(self, node: StepNode, latest: Latest) -> Target | None:
-        self._preceding = self._history.look_back(node.id)
-        self._report(node.id, latest, failure=None, reused=True)
+    def _reuse(self, node: StepNode, latest: LatestRow) -> Target | None:
+        self._preceding = latest
+        self.steps.append(StepReport(latest, reused=True))
         target = self._plan.select(node.id, latest.exit_code)
         if target is not None:
             self._draft.decide(
@@ -276,27 +261,11 @@ class Traversal:
                 TransitionKind.COMPLETED_STEP_REUSE,
                 latest.exit_code,
                 target,
-                digest=self._preceding.digest,
+                digest=self._history.digest(latest),
                 step_id=latest.step_id,
                 reused=latest.decision,
             )
         return target
-
-    def _report(
-        self, node: str, latest: Latest | None, *, failure: Failure | None, reused: bool
-    ) -> None:
-        assert latest is not None
-        self.steps.append(
-            StepReport(
-                node=node,
-                step_id=latest.step_id,
-                status=latest.status,
-                exit_code=latest.exit_code,
-                counts=latest.counts,
-                failure=failure,
-                reused=reused,
-            )
-        )
 
     # Decisions
 
@@ -314,6 +283,7 @@ class Traversal:
         return Decide(node, self._preceding)
 
     def _input_of(self, node: DecisionNode) -> bytes:
+        before = self._preceding
         return digests.decider_input(
             self._plan.fingerprint,
             node.id,
@@ -321,7 +291,7 @@ class Traversal:
             node.input_version,
             self._opened.instance_id,
             self._parameters,
-            None if self._preceding is None else self._preceding.digest,
+            None if before is None else self._history.digest(before),
         )
 
     def _decide(

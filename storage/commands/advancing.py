@@ -15,11 +15,13 @@ from .starting import NextStep, StartLimitReached, StepStarted
 
 @frozen
 class Folded:
-    """The transition that is committed with a step's result, in the same row."""
+    """The transition that is committed with a step's result, in the same row.
+
+    Its input digest is not sent: it follows from the row (`digests.step_input`).
+    """
 
     sequence: int
     target: Target
-    digest: bytes = field(repr=False)
 
 
 @frozen(kw_only=True)

@@ -9,6 +9,7 @@ from ..commands import (
     Snapshot,
 )
 from ..dump import Dump
+from ..model.digests import step_input
 from ..model.execution import Decision, StepExecution, TransitionKind
 from .tables import ExecutionRow, InstanceRow, StepRow, Tables
 
@@ -108,7 +109,16 @@ def _folded(row: StepRow) -> Decision | None:
         kind=TransitionKind.STEP_EXIT,
         outcome=row.exit_code,
         target=row.decision.target,
-        digest=row.decision.digest,
+        digest=step_input(
+            row.execution.record.fingerprint,
+            row.node,
+            row.id,
+            row.version,
+            row.status,
+            row.exit_code,
+            row.counts,
+            row.context,
+        ),
         fingerprint=row.execution.record.fingerprint,
         decided_at=row.ended_at,
     )

@@ -4,6 +4,7 @@
 bytes wide. Every layout is durable and covered by golden vectors.
 """
 
+from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
 
@@ -15,6 +16,7 @@ _TWO = Struct(">2Q")
 _SIX = Struct(">6Q")
 
 
+@lru_cache(maxsize=4096)
 def _field(text: str) -> bytes:
     raw = text.encode()
     return len(raw).to_bytes(_U64, "big") + raw
@@ -45,7 +47,7 @@ def step_input(
         fingerprint,
         _field(node),
         _TWO.pack(step_id, version),
-        _field(status.value),
+        _field(status),
         _field(exit_code),
         _SIX.pack(*counts.all()),
     ]

@@ -58,8 +58,7 @@ UPDATE triolet_step SET status = '{target.value}', exit_code = :exit,
     commit_count = :c4, rollback_count = :c5, context = coalesce(:context, context),
     failure = coalesce(:failure, failure), ended_at = {ended}, version = version + 2,
     decision_sequence = coalesce(:sequence, decision_sequence),
-    decision_target = coalesce(:target, decision_target),
-    decision_digest = coalesce(:digest, decision_digest)
+    decision_target = coalesce(:target, decision_target)
 WHERE id = :step AND execution_id = :execution AND version = :version
     AND status IN {_sources(target)} AND {_FENCE}
 """
@@ -145,7 +144,6 @@ def _finish(
             "now": now,
             "sequence": None if decision is None else decision.sequence,
             "target": None if decision is None else encode_target(decision.target),
-            "digest": None if decision is None else decision.digest,
         },
     )
     if changed.rowcount == 1:

@@ -3,6 +3,7 @@
 from typing import Any, TypeAlias
 
 from ..codec import decode_failure, decode_parameters, decode_target
+from ..model.digests import step_input
 from ..model.execution import (
     Counts,
     Decision,
@@ -24,8 +25,7 @@ STEP = """
 SELECT s.id, s.execution_id, s.node, s.visit, s.name, s.status, s.exit_code,
     s.read_count, s.process_count, s.write_count, s.filter_count, s.commit_count,
     s.rollback_count, s.checkpoint, s.context, s.failure, s.created_at, s.started_at,
-    s.ended_at, s.version, s.decision_sequence, s.decision_target, s.decision_digest,
-    d.fingerprint
+    s.ended_at, s.version, s.decision_sequence, s.decision_target, d.fingerprint
 FROM triolet_step s
 JOIN triolet_execution e ON e.id = s.execution_id
 JOIN triolet_definition d ON d.id = e.definition_id
@@ -52,6 +52,12 @@ JOIN triolet_definition d ON d.id = e.definition_id
 """
 
 
+def _digest(row: Row) -> bytes:
+    counts = Counts(*row[7:13])
+    status = BatchStatus(row[5])
+    return step_input(row[22], row[2], row[0], row[19], status, row[6], counts, row[14])
+
+
 def step_of(row: Row) -> StepExecution:
     """Make the record of a row of STEP."""
     status = BatchStatus(row[5])
@@ -66,8 +72,8 @@ def step_of(row: Row) -> StepExecution:
             kind=TransitionKind.STEP_EXIT,
             outcome=row[6],
             target=decode_target(row[21]),
-            digest=row[22],
-            fingerprint=row[23],
+            digest=_digest(row),
+            fingerprint=row[22],
             decided_at=row[18],
         )
     return StepExecution(

@@ -3,6 +3,7 @@
 import csv
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,14 @@ from triolet.actors.items import (
     CsvReader,
     CsvRecordRagged,
 )
+from triolet.actors.items.csv_faults import (
+    line_of,
+    parse_fault,
+    ragged,
+    text_fault,
+    wrong_byte,
+)
+from triolet.actors.items.csv_source import CsvSource
 
 from .files import (
     TRADES,
@@ -60,6 +69,14 @@ def test_a_wrong_byte_far_in_harms_no_record_before_it(file: Path) -> None:
     assert len(resumed(file, state, header=False, delimiter=";")) == 500
 
 
+def test_a_wrong_byte_is_found_beyond_the_first_block(file: Path) -> None:
+    good = "".join(f"{i},é\r\n" for i in range(30_000)).encode()
+    put(file, good + b"\xe9,\r\n")
+    with pytest.raises(CsvEncodingWrong) as caught:
+        read_all(file, header=False)
+    assert (caught.value.line, caught.value.offset) == (30_001, len(good))
+
+
 def test_the_line_of_a_wrong_byte_is_its_own_not_the_records(file: Path) -> None:
     put(file, b'id,note\r\n1,"a\r\nb\rc\n\xff"\r\n')
     with pytest.raises(CsvEncodingWrong) as caught:
@@ -79,6 +96,16 @@ def test_wrong_utf_16_is_named_with_its_offset(file: Path) -> None:
     with pytest.raises(CsvEncodingWrong) as caught:
         read_all(file, encoding="utf-16-le")
     assert (caught.value.line, caught.value.offset) == (3, 10)
+
+
+def test_the_line_is_known_even_beside_a_wrong_byte(file: Path) -> None:
+    text = "id\n1\n2,b\n"
+    put(file, text.encode("utf-16-le") + b"\x00\xd8" + "\n".encode("utf-16-le"))
+    with pytest.raises(CsvEncodingWrong, match="line 4"):
+        read_all(file, encoding="utf-16-le")
+    put(file, b"id\n1\n2,b\n\xff\n")
+    with pytest.raises(CsvRecordRagged, match="line 3"):
+        read_all(file)
 
 
 def test_a_nul_character_is_refused_with_its_line(file: Path) -> None:
@@ -193,6 +220,36 @@ def test_errors_about_columns_give_the_line_of_the_header(file: Path) -> None:
         read_all(file, columns=["name"])
     with pytest.raises(CsvColumnAmbiguous, match="line 3"):
         read_all(file, as_dicts=True)
+
+
+def test_a_fault_that_is_gone_when_looked_for_has_no_line(file: Path) -> None:
+    source = CsvSource(
+        path=put(file, "id\n1\n"),
+        member=None,
+        encoding="utf-8",
+        delimiter=",",
+        quotechar='"',
+    )
+    assert line_of(source, 2) is None
+    assert wrong_byte(source) is None
+    assert parse_fault(source, csv.Error("unexpected end of data")).line is None
+    assert ragged(source, 9, 1, 2, "in the header").line is None
+    surrogate = text_fault(source, 1, ["\udc80"])
+    assert isinstance(surrogate, CsvCharacterIllegal)
+    put(file, 'id\n"1\n')
+    assert line_of(source, 2) is None
+
+
+def test_a_problem_that_csv_may_report_one_day_is_passed_on(file: Path) -> None:
+    source = CsvSource(
+        path=put(file, 'id\n"1\n'),
+        member=None,
+        encoding="utf-8",
+        delimiter=",",
+        quotechar='"',
+    )
+    error = parse_fault(source, csv.Error("something new"))
+    assert str(error).endswith("line 2: the record cannot be parsed (something new)")
 
 
 def test_every_error_survives_pickling_and_has_its_own_code() -> None:

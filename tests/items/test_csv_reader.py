@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from triolet.actors.items import (
+    CsvColumnMissing,
     CsvError,
     CsvFileChanged,
     CsvReader,
@@ -206,10 +207,27 @@ def test_a_file_with_another_header_is_refused(file: Path) -> None:
         resumed(file, state)
 
 
+def test_a_reader_that_sees_the_header_otherwise_than_before_is_refused(
+    file: Path,
+) -> None:
+    put(file, TRADES)
+    for before in (True, False):
+        state = state_after(file, 1, header=before)
+        with pytest.raises(CsvFileChanged, match="line 1: the header"):
+            resumed(file, state, header=not before)
+
+
 def test_a_file_whose_last_record_read_changed_is_refused(file: Path) -> None:
     state = state_after(put(file, TRADES), 2)
     put(file, TRADES.replace("Bob", "Rob"))
     with pytest.raises(CsvFileChanged, match="line 3: record 2"):
+        resumed(file, state)
+
+
+def test_a_fault_before_the_checkpoint_is_reported(file: Path) -> None:
+    state = state_after(put(file, TRADES), 3)
+    put(file, TRADES.replace("2,Bob", '2,"Bob'))
+    with pytest.raises(CsvError, match="line 3"):
         resumed(file, state)
 
 
@@ -258,6 +276,24 @@ def test_a_reader_can_be_opened_again_after_it_was_closed(file: Path) -> None:
         assert reader.read(1) == []
         reader.close()
         reader.close()
+
+
+def test_a_reader_that_could_not_be_opened_does_not_read(file: Path) -> None:
+    reader = CsvReader(put(file, TRADES), columns=["id"])
+    reader.open(None)
+    reader.close()
+    put(file, "name\nAda\n")
+    with pytest.raises(CsvColumnMissing):
+        reader.open(None)
+    with pytest.raises(InvalidValue, match="not open"):
+        reader.read(1)
+    state = state_after(put(file, TRADES), 3)
+    put(file, TRADES.replace("Eve", "Eva"))
+    with pytest.raises(CsvFileChanged):
+        reader.open(state)
+    with pytest.raises(InvalidValue, match="not open"):
+        reader.read(1)
+    reader.close()
 
 
 def test_reading_needs_an_open_reader_and_a_positive_number(file: Path) -> None:

@@ -70,6 +70,11 @@ def test_a_missing_file_is_named(file: Path) -> None:
         read_all(file)
 
 
+def test_a_missing_file_is_noticed_when_it_is_opened(file: Path) -> None:
+    with pytest.raises(CsvFileMissing):
+        CsvReader(file, header=False).open(None)
+
+
 def test_a_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CsvFileUnusable, match="directory"):
         read_all(tmp_path)

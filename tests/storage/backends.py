@@ -1,5 +1,6 @@
 """The backends that keep the contract: the one list that its tests run over."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from attrs import define, evolve
@@ -36,7 +37,9 @@ class Clock:
         return self.now
 
 
-def open_backend(kind: str, clock: Clock, folder: Path | None = None) -> Backend:
+def open_backend(
+    kind: str, clock: Callable[[], int], folder: Path | None = None
+) -> Backend:
     """Open an empty store; without a folder a durable one lives in memory too."""
     if kind == "memory":
         return open_store("memory:", StoreOptions(clock=clock))

@@ -27,6 +27,7 @@ from triolet.storage.commands import (
     StepStarted,
 )
 from triolet.storage.dump import Dump
+from triolet.storage.model.digests import step_input
 from triolet.storage.model.errors import TrioletError
 from triolet.storage.model.execution import (
     NO_COUNTS,
@@ -86,7 +87,21 @@ def job_end(status: BatchStatus = BatchStatus.COMPLETED, **changes: Any) -> JobE
 
 
 def folded(sequence: int = 1) -> Folded:
-    return Folded(sequence, Terminal.COMPLETE, DIGEST)
+    return Folded(sequence, Terminal.COMPLETE)
+
+
+def digest_of(step: StepExecution) -> bytes:
+    """Digest a finished step under the plan that all tests here share."""
+    return step_input(
+        definition().fingerprint,
+        step.node,
+        step.id,
+        step.version,
+        step.status,
+        step.exit_code,
+        step.counts,
+        step.context,
+    )
 
 
 def new_decision(sequence: int = 1, **changes: Any) -> NewDecision:

@@ -1,12 +1,13 @@
 """The contract of every backend: batches, settlement, owners and leases."""
 
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
-from tests.storage.backends import KINDS, NOON, Clock, dump_of, open_backend
+from tests.storage.backends import KINDS, NOON, dump_of, open_backend
 from tests.storage.client import (
     DAY,
     FACTS,
@@ -19,6 +20,12 @@ from tests.storage.client import (
     step_end,
 )
 from triolet.storage.backend import Backend, Committed, NotCommitted, drive, run
+from triolet.storage.codec import (
+    CHECKPOINT_FORMAT,
+    CONTEXT_FORMAT,
+    STATE_SCHEMA,
+    seal,
+)
 from triolet.storage.commands import (
     Advance,
     Advanced,
@@ -36,7 +43,8 @@ from triolet.storage.commands import (
     StepStarted,
 )
 from triolet.storage.dump import Dump, StoredOwner
-from triolet.storage.model.errors import InvalidValue
+from triolet.storage.model.errors import InvalidValue, TrioletError
+from triolet.storage.model.names import NameKind, check_name
 from triolet.storage.model.parameters import parameters_of
 from triolet.storage.model.status import BatchStatus, IllegalTransition
 
@@ -137,6 +145,24 @@ def test_a_command_with_unstorable_values_leaves_its_neighbours_alone(
     assert client.dump().instances == ()
 
 
+@pytest.mark.parametrize(
+    "door",
+    [
+        lambda text: check_name(text, NameKind.NODE),
+        lambda text: check_name(text, NameKind.EXIT_CODE),
+        lambda text: parameters_of({"day": text}),
+        lambda text: parameters_of({text: 1}),
+        lambda text: seal(CONTEXT_FORMAT, STATE_SCHEMA, {"a": text}, "the state"),
+        lambda text: seal(CHECKPOINT_FORMAT, STATE_SCHEMA, {text: 1}, "the state"),
+    ],
+)
+def test_no_door_lets_u0000_in(door: Callable[[str], object]) -> None:
+    door("a-b")
+
+    with pytest.raises(TrioletError):
+        door("a\0b")
+
+
 def test_ids_count_what_was_inserted_and_not_what_was_refused(client: Client) -> None:
     client.owner()
     first = client.open()
@@ -154,10 +180,7 @@ def test_ids_count_what_was_inserted_and_not_what_was_refused(client: Client) ->
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_batch_has_one_instant(kind: str, tmp_path: Path) -> None:
     ticks = count(NOON)
-    clock = Clock()
-    backend = open_backend(kind, clock, tmp_path)
-    backend_clock = "_clock"
-    setattr(backend, backend_clock, lambda: next(ticks))
+    backend = open_backend(kind, lambda: next(ticks), tmp_path)
     commands = [RegisterOwner(FACTS, 0) for _ in range(3)]
 
     drive(backend.apply(UUID(int=1), commands))

@@ -1,51 +1,16 @@
-"""The transition matrix as every backend keeps it, for steps and for executions.
-
-The table is written down here once more, from the specification: rows are where a
-row stands, columns what it may become; R says that a restart is a new attempt.
-"""
+"""The transition matrix as every backend keeps it, for steps and for executions."""
 
 from itertools import product
 
 import pytest
 
 from tests.storage.client import Client, job_end, next_step, step_end
+from tests.storage.matrix import ORDER, verdict
 from triolet.storage.commands import LeaseLost, Opened
-from triolet.storage.model.errors import TrioletError
-from triolet.storage.model.status import (
-    BatchStatus,
-    IllegalTransition,
-    RestartNeedsNewAttempt,
-)
+from triolet.storage.model.status import BatchStatus
 
 S = BatchStatus
-# fmt: off
-ORDER = (
-    S.STARTING, S.STARTED, S.STOPPING, S.STOPPED,
-    S.FAILED, S.COMPLETED, S.ABANDONED, S.UNKNOWN,
-)
-MATRIX = {
-    S.STARTING:  ". + + . + . . +",
-    S.STARTED:   ". . + + + + . +",
-    S.STOPPING:  ". . . + + . . +",
-    S.STOPPED:   "R . . . . . + .",
-    S.FAILED:    "R . . . . . + .",
-    S.COMPLETED: ". . . . . . . .",
-    S.ABANDONED: ". . . . . . . .",
-    S.UNKNOWN:   ". . . . + . + .",
-}
-# fmt: on
 PAIRS = list(product(ORDER, ORDER))
-
-
-def verdict(found: BatchStatus, wanted: BatchStatus) -> TrioletError | None:
-    mark = MATRIX[found].split()[ORDER.index(wanted)]
-    if mark == "+":
-        return None
-    return (
-        RestartNeedsNewAttempt(found)
-        if mark == "R"
-        else IllegalTransition(found, wanted)
-    )
 
 
 def step_that_is(client: Client, opened: Opened, status: BatchStatus) -> int:

@@ -10,15 +10,17 @@ from uuid import UUID
 from attrs import define, evolve
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.storage.backends import KINDS, Clock, dump_of, open_backend
-from tests.strategies import FACTS, MINUTE, advances, chunks, commands, openings
+from tests.strategies import FACTS, MINUTE, advances, chunks, commands, live, openings
 from triolet.storage.backend import drive
 from triolet.storage.commands import Command, Cursor, Enlist, RegisterOwner
 
-# How far the store's clock moves between two batches: sometimes back.
-STEPS = (0, 1, 1_000_000, MINUTE // 2, MINUTE, -5_000_000)
+# How far the store's clock moves before a batch: sometimes back.
+MICROS = st.sampled_from([0, 0, 1, 1_000_000, MINUTE // 2, MINUTE, -5_000_000])
+SIZES = st.sampled_from([1, 1, 2, 3, 4])
+PARTS = st.sampled_from(["chunk", "advance", "nothing"])
 
 
 class UserError(Exception):
@@ -49,47 +51,42 @@ class LockStep(RuleBasedStateMachine):
         super().__init__()
         self.clock = Clock()
         self.backends = [open_backend(kind, self.clock) for kind in KINDS]
-        self.batch_id = UUID(int=1)
+        self.batch_id = UUID(int=0)
+        self.dump = dump_of(self.backends[0])
 
     @initialize(owners=st.integers(1, 2), data=st.data())
     def open_first(self, owners: int, data: st.DataObject) -> None:
         """Begin with a running execution."""
-        for _ in range(owners):
-            self._apply([RegisterOwner(FACTS[0], MINUTE)])
-        self._apply([data.draw(openings(dump_of(self.backends[0])), "command")])
+        self.apply([RegisterOwner(FACTS[0], MINUTE) for _ in range(owners)])
+        self.apply([data.draw(openings(self.dump), "command")])
 
-    @rule(data=st.data(), size=st.integers(1, 4), micros=st.sampled_from(STEPS))
+    @rule(data=st.data(), size=SIZES, micros=MICROS)
     def send(self, data: st.DataObject, size: int, micros: int) -> None:
         """Send a batch whose commands were all made up before it was sent."""
         self.clock.now += micros
-        drawn = commands(dump_of(self.backends[0]))
-        self._apply([data.draw(drawn, "command") for _ in range(size)])
+        drawn = commands(self.dump)
+        self.apply([data.draw(drawn, "command") for _ in range(size)])
 
-    @rule(data=st.data(), value=st.integers(0, 9), fails=st.booleans())
-    def enlist(self, data: st.DataObject, value: int, fails: bool) -> None:
+    @precondition(lambda self: bool(self.dump.executions))
+    @rule(data=st.data(), value=st.integers(0, 9), fails=st.booleans(), part=PARTS)
+    def enlist(self, data: st.DataObject, value: int, fails: bool, part: str) -> None:
         """Send a command with an enlisted write, alone in its batch."""
         write = Write(value, UserError() if fails else None, [])
-        dump = dump_of(self.backends[0])
-        kinds = st.sampled_from([advances(dump), chunks(dump)])
-        command = data.draw(kinds.flatmap(lambda kind: kind), "command")
-        if data.draw(st.booleans(), "bare"):
-            self._apply([Enlist(command.execution_id, command.owner_id, write)])
-        else:
-            self._apply([evolve(command, write=write)])
-        assert all(rows == write.seen[0] for rows in write.seen)
+        match part:
+            case "chunk":
+                chunk = data.draw(chunks(self.dump), "command")
+                self.apply([evolve(chunk, write=write)])
+            case "advance":
+                advance = data.draw(advances(self.dump), "command")
+                self.apply([evolve(advance, write=write)])
+            case _:
+                execution = data.draw(live(self.dump), "execution")
+                self.apply([Enlist(execution.id, execution.owner_id, write)])
         assert len(write.seen) in (0, len(self.backends))
+        assert all(rows == write.seen[0] for rows in write.seen)
 
-    @invariant()
-    def same_rows(self) -> None:
-        first, *others = (dump_of(backend) for backend in self.backends)
-        for other in others:
-            assert other == first
-
-    def teardown(self) -> None:
-        for backend in self.backends:
-            backend.close()
-
-    def _apply(self, batch: list[Command[Any]]) -> list[object]:
+    def apply(self, batch: list[Command[Any]]) -> list[object]:
+        """Send *batch* to all backends; replies and rows must be the same."""
         self.batch_id = UUID(int=self.batch_id.int + 1)
         first, *others = (
             list(drive(backend.apply(self.batch_id, batch)))
@@ -97,7 +94,14 @@ class LockStep(RuleBasedStateMachine):
         )
         for outcomes in others:
             assert outcomes == first
+        self.dump, *dumps = (dump_of(backend) for backend in self.backends)
+        for dump in dumps:
+            assert dump == self.dump
         return first
+
+    def teardown(self) -> None:
+        for backend in self.backends:
+            backend.close()
 
 
 LockStep.TestCase.settings = settings(

@@ -81,7 +81,6 @@ CREATE TABLE triolet_step (
     version INTEGER NOT NULL CHECK (version >= 0),
     decision_sequence INTEGER,
     decision_target TEXT,
-    decision_digest BLOB,
     UNIQUE (execution_id, node, visit)
 ) STRICT;
 

@@ -107,12 +107,11 @@ CREATE TABLE triolet_step (
     version INTEGER NOT NULL CHECK (version >= 0),
     decision_sequence INTEGER,
     decision_target TEXT,
-    decision_digest BLOB,
     UNIQUE (execution_id, node, visit)
 ) STRICT;
-INSERT INTO "triolet_step" VALUES(1,1,'load',1,'load','COMPLETED','COMPLETED',3,3,3,0,2,0,'{"format":"oxide-batch.checkpoint","format_version":1,"payload":{"n":3},"schema":"triolet.position","schema_version":1}',NULL,NULL,1764590400003000,1764590400003000,1764590400007000,5,1,'node:enough',X'D13D0F2CE64C1D352A3414F9639CBA61C5102FA56A91367C93948B4B17AAD713');
-INSERT INTO "triolet_step" VALUES(2,1,'report',1,'report','FAILED','FAILED',0,0,0,0,0,0,NULL,NULL,'{"category":"USER_COMPONENT","code":"tasklet_failed","id":7395542922096466174,"message":"printer on fire","type":"ValueError","where":"report"}',1764590400008000,1764590400008000,1764590400009000,3,3,'terminal:fail',X'9005859FDD15CD907EEA6CFA0EF884B84CCF4270CAA6E9571CE89FFB8B529117');
-INSERT INTO "triolet_step" VALUES(3,2,'report',1,'report','COMPLETED','COMPLETED',0,0,0,0,0,0,NULL,'{"format":"oxide-batch.execution-context","format_version":1,"payload":{"pages":2},"schema":"triolet.state","schema_version":1}',NULL,1764590400011000,1764590400011000,1764590400012000,3,3,'terminal:complete',X'865AEA8C6816396DB22C31A54483282467EFE58CEC71663DC2E18250C9A3ACBB');
+INSERT INTO "triolet_step" VALUES(1,1,'load',1,'load','COMPLETED','COMPLETED',3,3,3,0,2,0,'{"format":"oxide-batch.checkpoint","format_version":1,"payload":{"n":3},"schema":"triolet.position","schema_version":1}',NULL,NULL,1764590400003000,1764590400003000,1764590400007000,5,1,'node:enough');
+INSERT INTO "triolet_step" VALUES(2,1,'report',1,'report','FAILED','FAILED',0,0,0,0,0,0,NULL,NULL,'{"category":"USER_COMPONENT","code":"tasklet_failed","id":7395542922096466174,"message":"printer on fire","type":"ValueError","where":"report"}',1764590400008000,1764590400008000,1764590400009000,3,3,'terminal:fail');
+INSERT INTO "triolet_step" VALUES(3,2,'report',1,'report','COMPLETED','COMPLETED',0,0,0,0,0,0,NULL,'{"format":"oxide-batch.execution-context","format_version":1,"payload":{"pages":2},"schema":"triolet.state","schema_version":1}',NULL,1764590400011000,1764590400011000,1764590400012000,3,3,'terminal:complete');
 CREATE INDEX triolet_instance_run ON triolet_instance (job, run) WHERE run IS NOT NULL;
 CREATE UNIQUE INDEX triolet_execution_unresolved ON triolet_execution (instance_id)
 WHERE status IN ('STARTING', 'STARTED', 'STOPPING', 'UNKNOWN');

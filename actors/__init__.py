@@ -1,0 +1,254 @@
+"""Triolet: durable batch jobs as trio actors.
+
+Everything that a program needs to describe jobs, run them and read what came of them::
+
+    job = Job("settlement", steps=[Step("download", download), Step("report", report)])
+
+    async with open_runtime("sqlite:///triolet.db") as runtime:
+        report = await runtime.launch(job, day="2026-11-30")
+
+A name is imported when it is first used, so that importing the face costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..storage.commands import AlreadyRunning as AlreadyRunning
+    from ..storage.commands import DefinitionDrift as DefinitionDrift
+    from ..storage.commands import DuplicateStep as DuplicateStep
+    from ..storage.commands import ExecutionDetail as ExecutionDetail
+    from ..storage.commands import ExecutionLine as ExecutionLine
+    from ..storage.commands import ExecutionNotFound as ExecutionNotFound
+    from ..storage.commands import ExecutionPage as ExecutionPage
+    from ..storage.commands import IncompatibleDefinition as IncompatibleDefinition
+    from ..storage.commands import InstanceAbandoned as InstanceAbandoned
+    from ..storage.commands import InstanceComplete as InstanceComplete
+    from ..storage.commands import LeaseLost as LeaseLost
+    from ..storage.commands import OutcomeUnresolved as OutcomeUnresolved
+    from ..storage.commands import OwnerUnknown as OwnerUnknown
+    from ..storage.commands import StaleVersion as StaleVersion
+    from ..storage.commands import StartLimitReached as StartLimitReached
+    from ..storage.commands import StepUnknown as StepUnknown
+    from ..storage.commands import WriteFailed as WriteFailed
+    from ..storage.model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
+    from ..storage.model.errors import CorruptRecord as CorruptRecord
+    from ..storage.model.errors import DefinitionError as DefinitionError
+    from ..storage.model.errors import InternalError as InternalError
+    from ..storage.model.errors import InvalidName as InvalidName
+    from ..storage.model.errors import InvalidParameter as InvalidParameter
+    from ..storage.model.errors import InvalidValue as InvalidValue
+    from ..storage.model.errors import Problem as Problem
+    from ..storage.model.errors import Rejection as Rejection
+    from ..storage.model.errors import SchemaMissing as SchemaMissing
+    from ..storage.model.errors import SchemaTooNew as SchemaTooNew
+    from ..storage.model.errors import StoreError as StoreError
+    from ..storage.model.errors import StoreGone as StoreGone
+    from ..storage.model.errors import StoreLocked as StoreLocked
+    from ..storage.model.errors import StoreUnavailable as StoreUnavailable
+    from ..storage.model.errors import StoreUnusable as StoreUnusable
+    from ..storage.model.errors import TrioletError as TrioletError
+    from ..storage.model.errors import Unsupported as Unsupported
+    from ..storage.model.execution import Counts as Counts
+    from ..storage.model.execution import Failure as Failure
+    from ..storage.model.status import BatchStatus as BatchStatus
+    from ..storage.model.status import FailureCategory as FailureCategory
+    from ..storage.model.status import IllegalTransition as IllegalTransition
+    from ..storage.model.status import RestartNeedsNewAttempt as RestartNeedsNewAttempt
+    from .items import ChunkKey as ChunkKey
+    from .items import CsvCharacterIllegal as CsvCharacterIllegal
+    from .items import CsvColumnAmbiguous as CsvColumnAmbiguous
+    from .items import CsvColumnMissing as CsvColumnMissing
+    from .items import CsvEncodingWrong as CsvEncodingWrong
+    from .items import CsvError as CsvError
+    from .items import CsvFieldTooLarge as CsvFieldTooLarge
+    from .items import CsvFileChanged as CsvFileChanged
+    from .items import CsvFileMissing as CsvFileMissing
+    from .items import CsvFileUnusable as CsvFileUnusable
+    from .items import CsvHeaderMissing as CsvHeaderMissing
+    from .items import CsvMemberUnclear as CsvMemberUnclear
+    from .items import CsvQuoteMisplaced as CsvQuoteMisplaced
+    from .items import CsvQuoteUnclosed as CsvQuoteUnclosed
+    from .items import CsvReader as CsvReader
+    from .items import CsvRecordRagged as CsvRecordRagged
+    from .items import Cursor as Cursor
+    from .items import Delivery as Delivery
+    from .items import JsonObject as JsonObject
+    from .items import Reader as Reader
+    from .items import SizedReader as SizedReader
+    from .items import TableError as TableError
+    from .items import TableMismatch as TableMismatch
+    from .items import TableMissing as TableMissing
+    from .items import TableRowRefused as TableRowRefused
+    from .items import TableWriter as TableWriter
+    from .items import Writer as Writer
+    from .job.boundary import OutcomeUnknown as OutcomeUnknown
+    from .job.context import DeciderContext as DeciderContext
+    from .job.context import JobContext as JobContext
+    from .job.context import Observation as Observation
+    from .job.context import StepContext as StepContext
+    from .job.context import StepOutcome as StepOutcome
+    from .job.events import Event as Event
+    from .job.events import EventKind as EventKind
+    from .job.events import EventSink as EventSink
+    from .job.logs import Correlated as Correlated
+    from .job.report import JobFailed as JobFailed
+    from .job.report import LaunchReport as LaunchReport
+    from .plan.actions import StepReport as StepReport
+    from .plan.compile import CompiledJob as CompiledJob
+    from .plan.compile import compile_job as compile_job
+    from .plan.definition import COMPLETE as COMPLETE
+    from .plan.definition import FAIL as FAIL
+    from .plan.definition import FILTERED as FILTERED
+    from .plan.definition import STOP as STOP
+    from .plan.definition import Chunk as Chunk
+    from .plan.definition import Decision as Decision
+    from .plan.definition import Exit as Exit
+    from .plan.definition import InFlight as InFlight
+    from .plan.definition import Job as Job
+    from .plan.definition import Node as Node
+    from .plan.definition import OnStop as OnStop
+    from .plan.definition import Parameter as Parameter
+    from .plan.definition import Step as Step
+    from .plan.definition import StepListener as StepListener
+    from .runtime import Runtime as Runtime
+    from .runtime import RuntimeOptions as RuntimeOptions
+    from .runtime import ShuttingDown as ShuttingDown
+    from .runtime import open_runtime as open_runtime
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import *name* from its home when it is first used."""
+        if name in __all__:
+            for home in _HOMES:
+                module = import_module(home, __name__)
+                if hasattr(module, name):
+                    return globals().setdefault(name, getattr(module, name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """List what this face shows."""
+        return __all__
+
+
+_HOMES = (
+    ".plan.definition",
+    "..storage.model.errors",
+    "..storage.model.status",
+    "..storage.model.execution",
+    "..storage.commands",
+    ".items",
+    ".plan.compile",
+    ".plan.actions",
+    ".job.logs",
+    ".job.report",
+    ".job.events",
+    ".job.context",
+    ".job.boundary",
+    ".runtime",
+)
+"""Where the names live, quick ones first; the first that has a name wins."""
+
+__all__ = [
+    "COMPLETE",
+    "FAIL",
+    "FILTERED",
+    "STOP",
+    "AlreadyRunning",
+    "BatchStatus",
+    "Chunk",
+    "ChunkKey",
+    "CommitOutcomeUnknown",
+    "CompiledJob",
+    "Correlated",
+    "CorruptRecord",
+    "Counts",
+    "CsvCharacterIllegal",
+    "CsvColumnAmbiguous",
+    "CsvColumnMissing",
+    "CsvEncodingWrong",
+    "CsvError",
+    "CsvFieldTooLarge",
+    "CsvFileChanged",
+    "CsvFileMissing",
+    "CsvFileUnusable",
+    "CsvHeaderMissing",
+    "CsvMemberUnclear",
+    "CsvQuoteMisplaced",
+    "CsvQuoteUnclosed",
+    "CsvReader",
+    "CsvRecordRagged",
+    "Cursor",
+    "DeciderContext",
+    "Decision",
+    "DefinitionDrift",
+    "DefinitionError",
+    "Delivery",
+    "DuplicateStep",
+    "Event",
+    "EventKind",
+    "EventSink",
+    "ExecutionDetail",
+    "ExecutionLine",
+    "ExecutionNotFound",
+    "ExecutionPage",
+    "Exit",
+    "Failure",
+    "FailureCategory",
+    "IllegalTransition",
+    "InFlight",
+    "IncompatibleDefinition",
+    "InstanceAbandoned",
+    "InstanceComplete",
+    "InternalError",
+    "InvalidName",
+    "InvalidParameter",
+    "InvalidValue",
+    "Job",
+    "JobContext",
+    "JobFailed",
+    "JsonObject",
+    "LaunchReport",
+    "LeaseLost",
+    "Node",
+    "Observation",
+    "OnStop",
+    "OutcomeUnknown",
+    "OutcomeUnresolved",
+    "OwnerUnknown",
+    "Parameter",
+    "Problem",
+    "Reader",
+    "Rejection",
+    "RestartNeedsNewAttempt",
+    "Runtime",
+    "RuntimeOptions",
+    "SchemaMissing",
+    "SchemaTooNew",
+    "ShuttingDown",
+    "SizedReader",
+    "StaleVersion",
+    "StartLimitReached",
+    "Step",
+    "StepContext",
+    "StepListener",
+    "StepOutcome",
+    "StepReport",
+    "StepUnknown",
+    "StoreError",
+    "StoreGone",
+    "StoreLocked",
+    "StoreUnavailable",
+    "StoreUnusable",
+    "TableError",
+    "TableMismatch",
+    "TableMissing",
+    "TableRowRefused",
+    "TableWriter",
+    "TrioletError",
+    "Unsupported",
+    "WriteFailed",
+    "Writer",
+    "compile_job",
+    "open_runtime",
+]

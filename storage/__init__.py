@@ -1,0 +1,111 @@
+"""The durable half of Triolet: how a store is opened, and what it may refuse.
+
+Jobs are described and run with ``triolet.actors``; this half knows nothing of trio. A
+name is imported when it is first used, so that importing the face costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .backend import Backend as Backend
+    from .commands import AlreadyRunning as AlreadyRunning
+    from .commands import DefinitionDrift as DefinitionDrift
+    from .commands import DuplicateStep as DuplicateStep
+    from .commands import ExecutionNotFound as ExecutionNotFound
+    from .commands import IncompatibleDefinition as IncompatibleDefinition
+    from .commands import InstanceAbandoned as InstanceAbandoned
+    from .commands import InstanceComplete as InstanceComplete
+    from .commands import LeaseLost as LeaseLost
+    from .commands import OutcomeUnresolved as OutcomeUnresolved
+    from .commands import OwnerUnknown as OwnerUnknown
+    from .commands import StaleVersion as StaleVersion
+    from .commands import StartLimitReached as StartLimitReached
+    from .commands import StepUnknown as StepUnknown
+    from .commands import WriteFailed as WriteFailed
+    from .model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
+    from .model.errors import CorruptRecord as CorruptRecord
+    from .model.errors import DefinitionError as DefinitionError
+    from .model.errors import InternalError as InternalError
+    from .model.errors import InvalidName as InvalidName
+    from .model.errors import InvalidParameter as InvalidParameter
+    from .model.errors import InvalidValue as InvalidValue
+    from .model.errors import Problem as Problem
+    from .model.errors import Rejection as Rejection
+    from .model.errors import SchemaMissing as SchemaMissing
+    from .model.errors import SchemaTooNew as SchemaTooNew
+    from .model.errors import StoreError as StoreError
+    from .model.errors import StoreGone as StoreGone
+    from .model.errors import StoreLocked as StoreLocked
+    from .model.errors import StoreUnavailable as StoreUnavailable
+    from .model.errors import StoreUnusable as StoreUnusable
+    from .model.errors import TrioletError as TrioletError
+    from .model.errors import Unsupported as Unsupported
+    from .model.status import IllegalTransition as IllegalTransition
+    from .model.status import RestartNeedsNewAttempt as RestartNeedsNewAttempt
+    from .stores import StoreOptions as StoreOptions
+    from .stores import open_store as open_store
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import *name* from its home when it is first used."""
+        if name in __all__:
+            for home in _HOMES:
+                module = import_module(home, __name__)
+                if hasattr(module, name):
+                    return globals().setdefault(name, getattr(module, name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        """List what this face shows."""
+        return __all__
+
+
+_HOMES = (
+    ".model.errors",
+    ".model.status",
+    ".commands",
+    ".backend",
+    ".stores",
+)
+"""Where the names live, quick ones first; the first that has a name wins."""
+
+__all__ = [
+    "AlreadyRunning",
+    "Backend",
+    "CommitOutcomeUnknown",
+    "CorruptRecord",
+    "DefinitionDrift",
+    "DefinitionError",
+    "DuplicateStep",
+    "ExecutionNotFound",
+    "IllegalTransition",
+    "IncompatibleDefinition",
+    "InstanceAbandoned",
+    "InstanceComplete",
+    "InternalError",
+    "InvalidName",
+    "InvalidParameter",
+    "InvalidValue",
+    "LeaseLost",
+    "OutcomeUnresolved",
+    "OwnerUnknown",
+    "Problem",
+    "Rejection",
+    "RestartNeedsNewAttempt",
+    "SchemaMissing",
+    "SchemaTooNew",
+    "StaleVersion",
+    "StartLimitReached",
+    "StepUnknown",
+    "StoreError",
+    "StoreGone",
+    "StoreLocked",
+    "StoreOptions",
+    "StoreUnavailable",
+    "StoreUnusable",
+    "TrioletError",
+    "Unsupported",
+    "WriteFailed",
+    "open_store",
+]
