@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Generic, Literal, TypeVar, overload
+from typing import ClassVar, Generic, Literal, TypeVar, overload
 
 from attrs import evolve, frozen
 
@@ -75,6 +75,9 @@ class CsvReader(Generic[R_co]):
     Raises:
         InvalidValue: An argument is out of its bounds.
     """
+
+    brief: ClassVar[bool] = True
+    """A local file waits for nobody, so reading needs no thread of its own."""
 
     @overload
     def __init__(

@@ -52,6 +52,10 @@ class Reader(Protocol[T_co]):
     as the rows of the chunk. So after a crash the step goes on from the newest state
     that was stored, whatever was read since.
 
+    A reader may say ``brief = True``: its plain `read` and `state` then run on the
+    event loop as long as a chunk takes less than two milliseconds, and in a thread
+    when it takes longer. That suits local files; anything that may wait must not.
+
     The methods are plain or async; no two calls overlap. A reader may be opened anew
     after it was closed, and must then remember nothing of the time before.
     """

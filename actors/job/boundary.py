@@ -8,7 +8,6 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, TypeVar
 
 import trio
@@ -82,7 +81,8 @@ class Boundary:
         try:
             if is_async(function):
                 return await function(*arguments)
-            result = await self.in_thread(partial(function, *arguments))
+            # In a tuple, because trio refuses plain functions that return coroutines.
+            (result,) = await self.in_thread(lambda: (function(*arguments),))
             return await result if isinstance(result, Awaitable) else result
         except (Exception, SystemExit, BaseExceptionGroup) as exc:
             raise self.failed(where, exc) from exc

@@ -7,6 +7,7 @@ processing happen outside of that transaction.
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import length_hint
 from typing import Any
@@ -25,9 +26,10 @@ from ...storage.model.errors import CommitOutcomeUnknown, CorruptRecord, Invalid
 from ...storage.model.execution import Counts, ExitCode
 from ...storage.model.status import BatchStatus, FailureCategory
 from ..items.protocols import ChunkKey, Delivery
+from ..kernel.offload import Offload
 from ..plan.actions import OpenStep, StepResult
 from ..plan.definition import FILTERED, Chunk, InFlight, Step
-from .boundary import ComponentFailed, Where, is_async
+from .boundary import ComponentFailed, OutcomeUnknown, Where, is_async
 from .context import StepContext
 from .events import Event, EventKind
 from .step import Environment, failed, unknown
@@ -35,7 +37,7 @@ from .step import Environment, failed, unknown
 log = logging.getLogger("triolet.job")
 
 CLOSE_SECS = 5.0
-"""How long a component may take to close while the job is being cancelled."""
+"""How long a component may take to close once it is being cancelled."""
 
 
 @frozen
@@ -61,19 +63,14 @@ class ChunkRun:
     ctx: StepContext
     environment: Environment
     _opened: list[tuple[str, Callable[[], Any]]] = field(factory=list, init=False)
+    _offload: Offload = field(factory=lambda: Offload(adaptive=True), init=False)
 
     async def run(self) -> StepResult:
         """Run the loop to the end of the input, a stop, or a failure."""
         try:
-            result = await self._loop()
-        except ComponentFailed as exc:
-            counts = self.row.counts
-            self.row.counts = evolve(counts, rolled_back=counts.rolled_back + 1)
-            result = failed(exc.failure)
-        except BaseException:
-            await self._close()
-            raise
-        return await self._close(result)
+            return await self._close(await self._outcome())
+        finally:
+            await self._close_rest()
 
     def stop(self, scope: trio.CancelScope) -> None:
         """Give up the chunk in flight, or leave it its grace to finish."""
@@ -82,24 +79,41 @@ class ChunkRun:
         else:
             scope.deadline = trio.current_time() + self.step.grace
 
-    async def _loop(self) -> StepResult:
-        await self._open()
-        while True:
-            stopping = self.ctx.stop.is_set()
+    async def _outcome(self) -> StepResult:
+        try:
+            await self._open()
+            done = await self._loop()
+        except ComponentFailed as exc:
+            counts = self.row.counts
+            self.row.counts = evolve(counts, rolled_back=counts.rolled_back + 1)
+            return failed(exc.failure)
+        except CommitOutcomeUnknown as exc:
+            where = self._where("commit", FailureCategory.UNKNOWN_COMMIT)
+            return unknown(self.environment.boundary.failure(where, exc))
+        if done:
+            return StepResult(
+                status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED
+            )
+        return StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
+
+    async def _loop(self) -> bool:
+        """Commit chunk after chunk; tell whether the input has ended."""
+        while not self.ctx.stop.is_set():
             filled = await self._fill()
             if filled.ended:
-                return StepResult(
-                    status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED
-                )
-            if stopping:
-                return StepResult(
-                    status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED
-                )
-            try:
-                await self._commit(filled)
-            except CommitOutcomeUnknown as exc:
-                where = self._where("commit", FailureCategory.UNKNOWN_COMMIT)
-                return unknown(self.environment.boundary.failure(where, exc))
+                return True
+            await trio.lowlevel.checkpoint_if_cancelled()
+            await self._commit(filled)
+        return await self._has_ended()
+
+    async def _has_ended(self) -> bool:
+        """Look for one more item: a step whose last chunk is durable has not stopped."""
+        try:
+            items = await self._call("reader", self.chunk.reader.read, 1)
+            self._check_read(items)
+        except ComponentFailed:
+            return False
+        return not items
 
     # Opening and closing
 
@@ -133,27 +147,34 @@ class ChunkRun:
             where = self._where("writer_open")
             raise self.environment.boundary.failed(where, exc.cause) from exc
 
-    async def _close(self, result: StepResult | None = None) -> StepResult:
-        """Close what was opened, last first; also while the job is cancelled."""
-        result = result or StepResult(
-            status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED
-        )
-        deadline = trio.current_time() + CLOSE_SECS
-        with trio.CancelScope(shield=True, deadline=deadline):
-            for role, close in reversed(self._opened):
-                try:
-                    await self._call(role, close)
-                except ComponentFailed as exc:
-                    if result.status is BatchStatus.COMPLETED:
-                        result = failed(exc.failure)
-        self._opened.clear()
+    async def _close(self, result: StepResult) -> StepResult:
+        """Close what was opened, last first."""
+        while self._opened:
+            role, close = self._opened.pop()
+            try:
+                await self._call(role, close)
+            except ComponentFailed as exc:
+                if result.status is BatchStatus.COMPLETED:
+                    result = failed(exc.failure)
         return result
+
+    async def _close_rest(self) -> None:
+        """Close what is still open on the way out, each in a time of its own."""
+        stopped = StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
+        while self._opened:
+            with (
+                suppress(OutcomeUnknown),
+                trio.move_on_after(CLOSE_SECS, shield=True),
+            ):
+                await self._close(stopped)
 
     # One chunk
 
     async def _fill(self) -> _Filled:
         reader, processor = self.chunk.reader, self.chunk.processor
         plain = not (is_async(reader.read) or is_async(reader.state))
+        if plain and processor is None and getattr(reader, "brief", False):
+            return await self._fill_briefly()
         if plain and not (processor is not None and is_async(processor)):
             return await self.environment.boundary.in_thread(self._fill_plainly)
         items = await self._call("reader", reader.read, self.chunk.size)
@@ -168,6 +189,13 @@ class ChunkRun:
                 partial(self._process, items)
             )
         return _Filled(len(items), rows, state)
+
+    async def _fill_briefly(self) -> _Filled:
+        """Read on the event loop while that takes no longer than a hop to a thread."""
+        offload, boundary = self._offload, self.environment.boundary
+        if offload.threaded and boundary.limiter is not None:
+            return await offload.in_thread(ChunkRun._fill_plainly, self)
+        return offload.inline(ChunkRun._fill_plainly, self)
 
     def _fill_plainly(self) -> _Filled:
         """Read and process a chunk in one go, in a thread."""
@@ -197,9 +225,11 @@ class ChunkRun:
         processor = self.chunk.processor
         if processor is None:
             return items
-        waiting = iter(items)
+        waiting = iter(list(items))
         try:
             rows = list(map(processor, waiting))
+            if len(rows) < len(items):
+                raise RuntimeError("the processor raised StopIteration")  # noqa: TRY301  # it ends map() quietly
         except (Exception, SystemExit) as exc:
             done = len(items) - length_hint(waiting)
             raise self._item_failed(done, exc) from exc
@@ -239,7 +269,7 @@ class ChunkRun:
         write: EnlistedWrite | None = None
         if self._atomic:
             write = partial(_write, self.chunk.writer, filled.rows, key)
-        else:
+        elif filled.rows:
             await self._call("writer", self.chunk.writer.write, None, filled.rows, key)
         written = len(filled.rows)
         counts = self.row.counts + Counts(
@@ -281,16 +311,23 @@ class ChunkRun:
     def _announce(self) -> None:
         if not self.environment.announcer.active:
             return
-        fraction = getattr(self.chunk.reader, "fraction", None)
         self.environment.announcer.tell(
             Event(
                 kind=EventKind.CHUNK_COMMITTED,
                 node=self.step.id,
                 step_id=self.row.step_id,
                 counts=self.row.counts,
-                fraction=None if fraction is None else fraction(),
+                fraction=self._fraction(),
             )
         )
+
+    def _fraction(self) -> float | None:
+        fraction = getattr(self.chunk.reader, "fraction", None)
+        try:
+            return None if fraction is None else fraction()
+        except Exception:
+            log.exception("the reader of %r cannot tell its fraction", self.step.id)
+            return None
 
     # Calling components
 

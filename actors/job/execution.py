@@ -24,6 +24,7 @@ from ...storage.model.execution import Failure
 from ...storage.model.parameters import ParameterSet
 from ...storage.model.status import BatchStatus, FailureCategory
 from ..kernel.mailbox import Inbox
+from ..kernel.stop import StopToken
 from ..plan.actions import (
     Action,
     Commit,
@@ -31,6 +32,7 @@ from ..plan.actions import (
     Finished,
     OpenStep,
     RunStep,
+    StepResult,
 )
 from ..plan.compile import CompiledJob
 from ..plan.definition import Chunk, Decision, Exit
@@ -42,7 +44,15 @@ from .context import DeciderContext, Observation, StepContext, payload_of
 from .events import Event, EventKind
 from .narration import narrate
 from .report import LaunchReport
-from .step import Environment, StepRun, TaskletRun, Work, state_for
+from .step import (
+    Environment,
+    StepRun,
+    TaskletRun,
+    Work,
+    failed,
+    state_for,
+    unknown,
+)
 
 log = logging.getLogger("triolet.job")
 
@@ -79,6 +89,7 @@ class JobExecution:
         self._environment = environment
         self._parameters = parameters
         self._running: StepRun | None = None
+        self._deciding = False
         self._scope = trio.CancelScope()
 
     @property
@@ -86,15 +97,21 @@ class JobExecution:
         """Of the attempt."""
         return self._opened.execution_id
 
+    @property
+    def stop_token(self) -> StopToken:
+        """Keeps further code from beginning, once it is set."""
+        return self._environment.context.stop
+
     async def listen(self, inbox: Inbox[Stop]) -> None:
-        """Take in messages, until cancelled."""
-        while True:
-            await inbox.receive()
-            self._engine.stop()
-            self._environment.context.stop.set()
-            self._tell(Event(kind=EventKind.STOP_REQUESTED))
-            if self._running is not None:
-                self._running.stop()
+        """Take in a stop; a second one would say nothing new."""
+        await inbox.receive()
+        self.stop_token.set()
+        self._engine.stop()
+        self._tell(Event(kind=EventKind.STOP_REQUESTED))
+        if self._running is not None:
+            self._running.stop()
+        elif self._deciding:
+            self._scope.cancel()
 
     async def run(self) -> LaunchReport:
         """Go through the job to its end and report.
@@ -128,16 +145,24 @@ class JobExecution:
         return self._report(end)
 
     async def _traverse(self) -> Finished:
+        self._heed()
         action = self._engine.begin()
         while True:
-            # One scope serves step after step: only a stop cancels it, and its step.
+            # One scope serves step after step: only a stop cancels it, and what it does.
             with trio.CancelScope() as self._scope:
                 while not isinstance(action, Finished):
                     action = await self._perform(action)
                 return action
             running, self._running = self._running, None
-            assert running is not None, "a stop cancelled something else than a step"
-            action = self._engine.stepped(await running.interrupted())
+            if running is None:
+                action = self._engine.undecided()
+            else:
+                action = self._engine.stepped(await running.interrupted())
+
+    def _heed(self) -> None:
+        """Let the engine know of a stop whose message has not been read yet."""
+        if self.stop_token.is_set():
+            self._engine.stop()
 
     async def _perform(self, action: Action) -> Action:
         match action:
@@ -156,17 +181,25 @@ class JobExecution:
         try:
             reply = await self._environment.store.ask(command)
         except WriteFailed as exc:
-            assert command.finish is not None
-            node = self._engine.steps[-1].node
-            where = Where(node, "write_failed")
-            failed = self._environment.boundary.failed(where, exc.cause)
-            if not isinstance(failed, ComponentFailed):
-                raise failed from exc
-            return self._engine.unwritten(failed.failure)
+            return self._engine.unwritten(self._unwritten(command, exc))
         if self._environment.announcer.active:
             for event in narrate(command, reply, self._engine.steps):
                 self._tell(event)
         return self._engine.committed(reply)
+
+    def _unwritten(self, command: Advance, exc: WriteFailed) -> StepResult:
+        assert command.finish is not None
+        step_id = command.finish.step_id
+        (node,) = (one.node for one in self._engine.steps if one.step_id == step_id)
+        where = Where(node, "write_failed")
+        boundary = self._environment.boundary
+        match boundary.failed(where, exc.cause):
+            case ComponentFailed(failure=failure):
+                return failed(failure)
+            case OutcomeUnknown() as open_end:
+                return unknown(boundary.failure(where, open_end))
+            case other:
+                raise other from exc
 
     async def _run_step(self, row: OpenStep) -> Action:
         step = self._job.steps[row.node.id]
@@ -185,7 +218,12 @@ class JobExecution:
             work = TaskletRun(step, ctx, self._environment.boundary)
         if self._environment.announcer.active:
             self._tell(
-                Event(kind=EventKind.STEP_STARTED, node=step.id, step_id=row.step_id)
+                Event(
+                    kind=EventKind.STEP_STARTED,
+                    node=step.id,
+                    step_id=row.step_id,
+                    counts=row.counts,
+                )
             )
         running = StepRun(step, row, work, ctx, self._environment, self._scope)
         self._running = running
@@ -195,6 +233,7 @@ class JobExecution:
         finally:
             logs.step_id.reset(within)
         self._running = None
+        self._heed()
         return self._engine.stepped(result)
 
     async def _decide(self, action: Decide) -> Action:
@@ -216,12 +255,16 @@ class JobExecution:
             node=decision.id,
             preceding=observation,
         )
+        self._deciding = True
         try:
             code = await self._answer(decision, where, ctx)
         except ComponentFailed as exc:
             return self._engine.refused(exc.failure)
         except OutcomeUnknown as exc:
             return self._engine.refused(self._environment.boundary.failure(where, exc))
+        finally:
+            self._deciding = False
+        self._heed()
         return self._engine.decided(action.node, code)
 
     async def _answer(

@@ -14,6 +14,7 @@ from attrs import evolve, frozen
 from ...storage.commands import (
     AlreadyRunning,
     Definition,
+    DefinitionDrift,
     IncompatibleDefinition,
     Opened,
     OpenExecution,
@@ -110,6 +111,9 @@ async def open_execution(
         raise IncompatibleDefinition(
             exc.job, exc.execution_id, exc.stored, changes
         ) from None
+    except DefinitionDrift as exc:
+        changes = describe_changes(exc.stored, plan.manifest)
+        raise DefinitionDrift(exc.job, exc.revision, exc.stored, changes) from None
     if opened.took_over is not None:
         log.info("execution %d was taken over", opened.took_over)
     return _execution(settings, request, opened)
@@ -173,10 +177,11 @@ def _execution(
         stop=StopToken(),
         state_of=engine.state_of,
     )
-    secrets = [str(one.value) for one in parameters if one.secret]
+    # Longest first: a secret may be the beginning of another one.
+    secrets = sorted((str(one.value) for one in parameters if one.secret), key=len)
     boundary = Boundary(
         new_failure_id=settings.new_id,
-        secrets=tuple(secret for secret in secrets if secret),
+        secrets=tuple(secret for secret in reversed(secrets) if secret),
         limiter=settings.limiter,
         store_error_text=settings.store_error_text,
     )

@@ -126,6 +126,7 @@ class StepRun:
     scope: trio.CancelScope
     """Around the work; only a stop cancels it."""
     _stoppable: bool = field(default=True, init=False)
+    _result: StepResult | None = field(default=None, init=False)
 
     async def run(self) -> StepResult:
         """Run listeners and work; user code never raises out of here.
@@ -141,7 +142,7 @@ class StepRun:
 
     async def interrupted(self) -> StepResult:
         """Give the result of a step that a stop has cancelled in `run`."""
-        result = await self._stopped()
+        result = self._result or await self._stopped()
         return await self._concluded(result)
 
     def stop(self) -> None:
@@ -168,6 +169,10 @@ class StepRun:
             return result
         if self.scope.deadline != inf:
             self.scope.deadline = inf
+        if self.scope.cancel_called:
+            # Listeners run undisturbed: we come again, by `interrupted`.
+            self._result = result
+            await trio.lowlevel.checkpoint_if_cancelled()
         return await self._after(result)
 
     async def _stopped(self) -> StepResult:

@@ -67,8 +67,8 @@ class Traversal:
     """One attempt's way through a plan.
 
     Call `begin` once, then answer every action with the method that belongs to it
-    (`stepped`, `decided` or `refused`, `committed` or `unwritten`) until it is
-    `Finished`.
+    (`stepped`; `decided`, `undecided` or `refused`; `committed` or `unwritten`) until
+    it is `Finished`.
 
     Args:
         plan: The graph.
@@ -135,6 +135,10 @@ class Traversal:
         """Take in that a decider failed: the job fails, no transition is taken."""
         return self._end(BatchStatus.FAILED, failure)
 
+    def undecided(self) -> Action:
+        """Take in that a stop kept a decider from answering."""
+        return self._end(BatchStatus.STOPPED, None)
+
     def committed(self, reply: Advanced) -> Action:
         """Take in that the command is durable."""
         sent = self._sent
@@ -142,24 +146,23 @@ class Traversal:
         self._sent = None
         return sent.then(reply)
 
-    def unwritten(self, failure: Failure) -> Action:
+    def unwritten(self, result: StepResult) -> Action:
         """Take in that the step's enlisted write raised: its command was refused.
 
-        The step is closed again, as FAILED and without its rows.
+        The step is closed again, with another *result* and without its rows.
         """
-        sent = self._sent
+        self._take_back()
+        return self.stepped(result)
+
+    def _take_back(self) -> None:
+        """Open the step again whose command was sent and is known to have failed."""
+        sent, self._sent = self._sent, None
         assert sent is not None, "nothing was sent"
         assert sent.step is not None, "no write was sent"
-        self._sent = None
         self._open = sent.step
         self._draft.take_back(sent.command)
         while self.steps.pop().step_id != sent.step.step_id:
             pass
-        return self.stepped(
-            StepResult(
-                status=BatchStatus.FAILED, exit_code=ExitCode.FAILED, failure=failure
-            )
-        )
 
     def stop(self) -> None:
         """End the job before the next node begins."""
@@ -168,8 +171,10 @@ class Traversal:
     def abort(self, status: BatchStatus, failure: Failure | None) -> Advance | None:
         """Give the last command when the actor cannot go on; None when all is written.
 
-        A command that was sent and not carried out is repeated without its start. When
-        its outcome is unknown, only the job's end is written.
+        A command that was sent and not carried out is repeated without its start; a
+        step whose rows should have been written with it is closed with *status*
+        instead, because without them its result would be a lie. When the outcome is
+        unknown, only the job's end is written.
 
         Args:
             status: STOPPED, FAILED or UNKNOWN, for the open step and the job.
@@ -179,14 +184,18 @@ class Traversal:
             return None
         self._ended = True
         sent = self._sent
+        unknown = status is BatchStatus.UNKNOWN
+        if sent is not None and sent.command.write is not None and not unknown:
+            self._take_back()
+            sent = None
         if self._open is not None:
             code = _exit_of(status)
             result = StepResult(status=status, exit_code=code, failure=failure)
             self._close(self._open, result)
         end = self._job_end(status, failure)
-        if sent is None or status is BatchStatus.UNKNOWN:
+        if sent is None or unknown:
             return self._draft.send(end=end)
-        return evolve(sent.command, start=None, end=end, write=None)
+        return evolve(sent.command, start=None, end=end)
 
     def state_of(self, node: str) -> str | None:
         """Give the envelope of the state that a node committed last, if any."""

@@ -142,11 +142,13 @@ class DefinitionDrift(Rejection):
     revision: str
     stored: str = field(repr=False)
     """The manifest that is registered under the label."""
+    changes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
+        what = "; ".join(self.changes) or "it differs"
         return (
             f"job {self.job!r} is already registered with revision {self.revision!r} "
-            "and another definition: give the changed definition a new revision"
+            f"and another definition: {what}. Give the changed one a new revision"
         )
 
 

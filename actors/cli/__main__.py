@@ -1,0 +1,7 @@
+"""``python -m triolet.actors.cli`` is the command ``triolet``."""
+
+import sys
+
+from .app import main
+
+sys.exit(main())

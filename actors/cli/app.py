@@ -1,0 +1,140 @@
+"""The commands and their arguments; what a command does is in its own module."""
+
+import os
+import sys
+from importlib.metadata import version as installed_version
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+
+from .exit_codes import USAGE
+from .failing import complain, guarded
+
+DEFAULT_STORE = "sqlite:///triolet.db"
+
+app = App(
+    name="triolet",
+    help="Durable batch jobs: run them, kill them, run them again.",
+    version=lambda: installed_version("triolet"),
+    help_format="plaintext",
+    result_action="return_value",
+)
+
+Store = Annotated[
+    str | None,
+    Parameter(
+        help="sqlite:///FILE, sqlite:////ABSOLUTE/FILE or memory: "
+        "(default: $TRIOLET_STORE, else sqlite:///triolet.db)"
+    ),
+]
+Debug = Annotated[
+    bool, Parameter(negative="", help="Show the traceback of an error, too.")
+]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Carry out one command line and give the exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = app(words, exit_on_error=False, print_error=False)
+    except CycloptsError as exc:
+        complain(" ".join(str(exc).split()))
+        complain("see 'triolet --help'")
+        return USAGE
+    return code if isinstance(code, int) else 0
+
+
+@app.command
+def run(
+    target: str,
+    /,
+    *parameters: str,
+    store: Store = None,
+    new: Annotated[bool, Parameter(negative="")] = False,
+    wait: bool = True,
+    debug: Debug = False,
+) -> int:
+    """Run a job, or continue it where its last attempt ended.
+
+    Args:
+        target: path.py:job or package.module:job, a Job or a function that returns one.
+        parameters: key=value for each launch parameter; key:int=5 and key:bool=yes
+            give a type where the job does not declare it.
+        store: The store.
+        new: Run the job anew instead of continuing it.
+        wait: Wait for the lease of an earlier owner of whom nothing is known.
+        debug: Show the traceback of an error, too.
+    """
+    from .running import run_job
+
+    return guarded(
+        lambda: run_job(
+            target, parameters, _url(store), anew=new, wait=wait, debug=debug
+        ),
+        debug,
+    )
+
+
+@app.command(name="list")
+def list_(
+    *,
+    store: Store = None,
+    job: str | None = None,
+    status: str | None = None,
+    limit: int = 50,
+    before: int | None = None,
+    debug: Debug = False,
+) -> int:
+    """List executions, newest first.
+
+    Args:
+        store: The store.
+        job: Only of this job.
+        status: Only with this status, COMPLETED for one.
+        limit: How many at most, 1 to 500.
+        before: Only executions with a lower number, to go on with the next page.
+        debug: Show the traceback of an error, too.
+    """
+    from .listing import list_executions
+
+    return guarded(
+        lambda: list_executions(_url(store), job, status, limit, before), debug
+    )
+
+
+@app.command
+def show(execution: int, /, *, store: Store = None, debug: Debug = False) -> int:
+    """Show one execution: steps, counts, decisions, failures, what was reused.
+
+    Args:
+        execution: Its number, as 'triolet list' gives it.
+        store: The store.
+        debug: Show the traceback of an error, too.
+    """
+    from .showing import show_execution
+
+    return guarded(lambda: show_execution(_url(store), execution), debug)
+
+
+@app.command
+def migrate(*, store: Store = None, debug: Debug = False) -> int:
+    """Make the tables of a store, or raise them to this release's version.
+
+    Args:
+        store: The store.
+        debug: Show the traceback of an error, too.
+    """
+    from .migrating import migrate_store
+
+    return guarded(lambda: migrate_store(_url(store)), debug)
+
+
+@app.command
+def version() -> int:
+    """Print the version of this release."""
+    print(installed_version("triolet"))
+    return 0
+
+
+def _url(store: str | None) -> str:
+    return store or os.environ.get("TRIOLET_STORE") or DEFAULT_STORE

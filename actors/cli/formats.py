@@ -1,0 +1,44 @@
+"""How numbers, times and durations are written for people."""
+
+from datetime import UTC, datetime
+
+MICROS = 1_000_000
+
+
+def instant(micros: int | None) -> str:
+    """Write an instant of the store's clock: to the second, UTC."""
+    if micros is None:
+        return "-"
+    when = datetime.fromtimestamp(micros / MICROS, UTC)
+    return when.strftime("%Y-%m-%d %H:%M:%S")
+
+
+def duration(seconds: float) -> str:
+    """Write a length of time: ``0.4 s``, ``12 s``, ``3:07``, ``1:02:03``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}:{minutes:02}:{rest:02}"
+    return f"{minutes}:{rest:02}"
+
+
+def elapsed(began: int | None, ended: int | None) -> str:
+    """Write how long something took, by the store's clock."""
+    if began is None or ended is None:
+        return "-"
+    return duration((ended - began) / MICROS)
+
+
+def table(rows: list[list[str]]) -> list[str]:
+    """Align rows of words in columns; the first row is the head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            word.ljust(width) for word, width in zip(row, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]

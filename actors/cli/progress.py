@@ -1,0 +1,160 @@
+"""What a person sees while a job runs: one rewritten line, or plain ones without.
+
+Numbers are counts and a fraction that the reader knows; nothing is invented. After a
+restart both include what earlier attempts did.
+"""
+
+from collections.abc import Callable
+from typing import TextIO
+
+from attrs import define, field, frozen
+
+from ...storage.model.execution import NO_COUNTS, Counts
+from ..job.events import Event, EventKind
+from .formats import duration
+
+REWRITES_PER_SEC = 10
+PLAIN_LINE_SECS = 5.0
+
+
+@frozen(kw_only=True)
+class Pace:
+    """How far a step has come, as of now."""
+
+    node: str
+    items: int
+    done: int
+    """Items of this attempt."""
+    seconds: float
+    fraction: float | None = None
+    begun_at: float = 0.0
+    """The fraction with which this attempt began."""
+
+    def line(self) -> str:
+        """Write it: step, items, items per second, elapsed, percentage, time left."""
+        parts = [f"{self.node}:"]
+        if self.items:
+            parts.append(f"{self.items:,} items,")
+        if self.done and self.seconds > 0:
+            parts.append(f"{self.done / self.seconds:,.0f}/s,")
+        parts.append(duration(self.seconds))
+        if self.fraction is not None:
+            parts[-1] += ","
+            parts.append(f"{self.fraction:.0%}")
+            left = self._seconds_left(self.fraction)
+            if left is not None:
+                parts[-1] += ","
+                parts.append(f"{duration(left)} left")
+        return " ".join(parts)
+
+    def _seconds_left(self, fraction: float) -> float | None:
+        gained = fraction - self.begun_at
+        if gained <= 0 or self.seconds <= 0:
+            return None
+        return (1 - fraction) / gained * self.seconds
+
+
+@define(eq=False)
+class _Running:
+    node: str
+    began: float
+    base: Counts
+    counts: Counts
+    fraction: float | None = None
+    begun_at: float | None = None
+
+    def pace(self, now: float) -> Pace:
+        return Pace(
+            node=self.node,
+            items=self.counts.read,
+            done=self.counts.read - self.base.read,
+            seconds=now - self.began,
+            fraction=self.fraction,
+            begun_at=self.begun_at or 0.0,
+        )
+
+
+@define(eq=False)
+class Progress:
+    """An event sink that writes progress.
+
+    Args:
+        stream: Where to, standard error as a rule.
+        clock: Seconds that never go back.
+        rewrites: Whether the stream is a terminal, whose line can be rewritten.
+        width: Columns of the terminal.
+    """
+
+    stream: TextIO
+    clock: Callable[[], float]
+    rewrites: bool
+    width: int = 80
+    _running: _Running | None = field(default=None, init=False)
+    _wrote: float = field(default=float("-inf"), init=False)
+    _shown: bool = field(default=False, init=False)
+
+    def __call__(self, event: Event) -> None:
+        """Take in an event."""
+        match event.kind:
+            case EventKind.STEP_STARTED:
+                counts = event.counts or NO_COUNTS
+                node = event.node or "?"
+                self._running = _Running(node, self.clock(), counts, counts)
+                self._wrote = self.clock()
+            case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
+                self._progressed(event)
+            case EventKind.STEP_RESULT_COMMITTED:
+                self._ended(event)
+            case EventKind.COMPLETED_STEP_REUSED:
+                self.note(f"{event.node}: reused, it had completed")
+            case EventKind.LAUNCH_WAITING:
+                self.note(event.message or "waiting")
+
+    def note(self, text: str) -> None:
+        """Write a line that stays."""
+        self._clear()
+        self.stream.write(text + "\n")
+        self.stream.flush()
+
+    def _progressed(self, event: Event) -> None:
+        running = self._running
+        if running is None:
+            return
+        running.counts = event.counts or running.counts
+        if event.fraction is not None:
+            running.fraction = max(running.fraction or 0.0, event.fraction)
+            if running.begun_at is None:
+                running.begun_at = self._fraction_before(running, event.fraction)
+        now = self.clock()
+        pause = 1 / REWRITES_PER_SEC if self.rewrites else PLAIN_LINE_SECS
+        if now - self._wrote >= pause:
+            self._wrote = now
+            self._show(running.pace(now).line())
+
+    def _fraction_before(self, running: _Running, fraction: float) -> float:
+        """Estimate by items where this attempt began; exact for a fresh step."""
+        read = running.counts.read
+        return fraction * running.base.read / read if read else 0.0
+
+    def _show(self, line: str) -> None:
+        if self.rewrites:
+            self._clear()
+            self.stream.write(line[: self.width - 1])
+            self._shown = True
+        else:
+            self.stream.write(line + "\n")
+        self.stream.flush()
+
+    def _ended(self, event: Event) -> None:
+        running, self._running = self._running, None
+        if running is None:
+            return
+        counts = event.counts or running.counts
+        seconds = duration(self.clock() - running.began)
+        items = f", {counts.read:,} items" if counts.read else ""
+        self.note(f"{running.node}: {event.status}{items}, {seconds}")
+
+    def _clear(self) -> None:
+        if self._shown:
+            self.stream.write("\r\x1b[K")
+            self._shown = False

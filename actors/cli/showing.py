@@ -1,0 +1,125 @@
+"""``triolet show``: everything that the store knows of one execution."""
+
+from collections.abc import Iterator
+
+from ...storage.commands import ExecutionDetail, ShowExecution
+from ...storage.model.execution import Decision, StepExecution, Terminal
+from ...storage.model.parameters import JobParameter, ParameterKind
+from .asking import ask
+from .exit_codes import DONE
+from .formats import elapsed, instant, table
+from .reporting import counts_text, failure_text
+
+
+def show_execution(url: str, execution_id: int) -> int:
+    """Print one execution.
+
+    Raises:
+        ExecutionNotFound: It is not in this store.
+        StoreError: There is no usable store.
+    """
+    for line in detail_lines(ask(url, ShowExecution(execution_id))):
+        print(line)
+    return DONE
+
+
+def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
+    """Write one execution."""
+    execution = detail.execution
+    yield (
+        f"execution {execution.id} of job {detail.instance.job}: {execution.status}, "
+        f"exit {execution.exit_code}"
+    )
+    yield f"  instance {execution.instance_id}, attempt {execution.attempt}" + (
+        "" if execution.restart_of is None else f", continues {execution.restart_of}"
+    )
+    yield f"  revision {execution.revision}"
+    yield (
+        f"  started {instant(execution.started_at)} UTC, "
+        f"ended {instant(execution.ended_at)}, "
+        f"took {elapsed(execution.started_at, execution.ended_at)}"
+    )
+    yield f"  owner: process {detail.owner.pid} on host {detail.owner.host}"
+    for parameter in execution.parameters:
+        yield "  parameter " + parameter_text(parameter)
+    if execution.failure is not None:
+        yield "  failure: " + failure_text(execution.failure)
+    yield from _steps(detail.steps)
+    yield from _reused(detail.reused)
+    yield from _decisions(detail.decisions)
+
+
+def parameter_text(parameter: JobParameter) -> str:
+    """Write one parameter; the value of a secret one is not even stored."""
+    if parameter.secret:
+        value = "***"
+    elif parameter.kind is ParameterKind.BOOL:
+        value = "true" if parameter.value else "false"
+    else:
+        value = str(parameter.value)
+    role = "" if parameter.identifying else " (not identifying)"
+    return f"{parameter.name} = {value}{role}"
+
+
+def _steps(steps: tuple[StepExecution, ...]) -> Iterator[str]:
+    if not steps:
+        return
+    yield "steps"
+    rows = [
+        [
+            "  " + step.node,
+            step.status.value,
+            step.exit_code if step.exit_code != step.status.value else "",
+            elapsed(step.started_at, step.ended_at),
+            counts_text(step.counts),
+        ]
+        for step in steps
+    ]
+    for line, step in zip(table(rows), steps, strict=True):
+        yield line
+        if step.failure is not None:
+            yield "    failure: " + failure_text(step.failure)
+
+
+def _reused(steps: tuple[StepExecution, ...]) -> Iterator[str]:
+    if not steps:
+        return
+    yield "reused"
+    yield from table(
+        [
+            [
+                "  " + step.node,
+                f"from execution {step.execution_id}",
+                counts_text(step.counts),
+            ]
+            for step in steps
+        ]
+    )
+
+
+def _decisions(decisions: tuple[Decision, ...]) -> Iterator[str]:
+    if not decisions:
+        return
+    yield "decisions"
+    yield from table(
+        [
+            [
+                f"  {made.sequence}",
+                made.source,
+                made.outcome,
+                "-> " + _target(made),
+                "" if made.reused is None else _citation(made),
+            ]
+            for made in decisions
+        ]
+    )
+
+
+def _target(made: Decision) -> str:
+    target = made.target
+    return target.name if isinstance(target, Terminal) else target.node
+
+
+def _citation(made: Decision) -> str:
+    assert made.reused is not None
+    return f"as in execution {made.reused.execution_id}"

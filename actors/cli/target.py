@@ -1,0 +1,128 @@
+"""Finding the job that a TARGET names: ``path.py:job`` or ``package.module:job``."""
+
+import difflib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from ...storage.model.errors import TrioletError, error
+from ..plan.definition import Job
+
+
+@error
+class TargetInvalid(TrioletError):
+    """The target names no job, or the user's module cannot be imported."""
+
+    code = "target_invalid"
+    target: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return f"cannot use {self.target!r}: {self.reason}"
+
+
+def load_job(target: str) -> Job:
+    """Import the user's module and give the job in it.
+
+    Raises:
+        TargetInvalid: With what is missing, or what the module raised.
+    """
+    place, _, name = target.partition(":")
+    module = _from_file(target, Path(place)) if place.endswith(".py") else None
+    if module is None:
+        module = _from_package(target, place)
+    found = _named(target, module, name) if name else _only(target, module)
+    if not isinstance(found, Job):
+        found = _called(target, found)
+    return found
+
+
+def _from_file(target: str, path: Path) -> ModuleType:
+    if not path.is_file():
+        raise TargetInvalid(target, f"there is no file {str(path)!r}")
+    sys.path.insert(0, str(path.parent.resolve()))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    loader = spec.loader
+    _guarded(target, lambda: loader.exec_module(module))
+    return module
+
+
+def _from_package(target: str, name: str) -> ModuleType:
+    if not name or not all(part.isidentifier() for part in name.split(".")):
+        reason = "write path.py:job or package.module:job"
+        raise TargetInvalid(target, reason)
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        known = importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        known = False
+    if not known:
+        raise TargetInvalid(target, f"there is no module {name!r}")
+    _guarded(target, lambda: importlib.import_module(name))
+    return sys.modules[name]
+
+
+def _guarded(target: str, load: Callable[[], object]) -> None:
+    try:
+        load()
+    except SyntaxError as exc:
+        reason = f"{exc.filename}, line {exc.lineno}: {exc.msg}"
+        raise TargetInvalid(target, reason) from exc
+    except (Exception, SystemExit) as exc:
+        where = _place_of(exc.__traceback__)
+        reason = f"{where}: {type(exc).__name__}: {exc}"
+        raise TargetInvalid(target, reason) from exc
+
+
+def _place_of(trace: TracebackType | None) -> str:
+    """Name the innermost line outside the import machinery."""
+    place = "importing it"
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith("<frozen"):
+            place = f"{name}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _named(target: str, module: ModuleType, name: str) -> object:
+    if hasattr(module, name):
+        return getattr(module, name)
+    jobs = list(_jobs(module))
+    close = difflib.get_close_matches(name, jobs or vars(module), 1)
+    hint = f"; did you mean {close[0]!r}?" if close else ""
+    raise TargetInvalid(target, f"it has no {name!r}{hint}")
+
+
+def _only(target: str, module: ModuleType) -> object:
+    jobs = _jobs(module)
+    if len(jobs) == 1:
+        return next(iter(jobs.values()))
+    if not jobs:
+        raise TargetInvalid(target, "it has no Job; name a function with :name")
+    names = ", ".join(f":{name}" for name in jobs)
+    raise TargetInvalid(target, f"it has several jobs, name one: {names}")
+
+
+def _jobs(module: ModuleType) -> dict[str, Job]:
+    return {name: one for name, one in vars(module).items() if isinstance(one, Job)}
+
+
+def _called(target: str, found: object) -> Job:
+    if not callable(found):
+        kind = type(found).__name__
+        raise TargetInvalid(target, f"it is a {kind}, not a Job")
+    made: list[object] = []
+    _guarded(target, lambda: made.append(found()))
+    if not isinstance(made[0], Job):
+        kind = type(made[0]).__name__
+        raise TargetInvalid(target, f"the function returned a {kind}, not a Job")
+    return made[0]
