@@ -23,7 +23,13 @@ from ..storage.commands import (
     ReleaseOwner,
     ShowExecution,
 )
-from ..storage.model.errors import InvalidValue, StoreError, TrioletError, error
+from ..storage.model.errors import (
+    InvalidParameter,
+    InvalidValue,
+    StoreError,
+    TrioletError,
+    error,
+)
 from ..storage.model.status import BatchStatus
 from ..storage.stores import StoreOptions, open_store
 from .job.events import EventSink
@@ -33,6 +39,7 @@ from .job.report import LaunchReport
 from .kernel.heartbeat import Heartbeat
 from .kernel.liveness import this_process
 from .kernel.mailbox import Mailbox
+from .kernel.stop import StopToken
 from .kernel.storage_actor import DEADLINE_SECS, StorageActor
 from .plan.compile import CompiledJob, compile_job
 from .plan.definition import Job
@@ -103,7 +110,7 @@ class Runtime:
         self._nursery = nursery
         self._store = store
         self._settings = settings
-        self._running: dict[int, Mailbox[Stop]] = {}
+        self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
         self._accepting = True
 
     async def launch(
@@ -158,10 +165,10 @@ class Runtime:
     def _listening(self, execution: JobExecution) -> Iterator[None]:
         mailbox: Mailbox[Stop] = Mailbox(STOPS_MAX)
         scope = trio.CancelScope()
-        self._running[execution.execution_id] = mailbox
+        self._running[execution.execution_id] = (execution.stop_token, mailbox)
         self._nursery.start_soon(_within, scope, execution, mailbox)
         if not self._accepting:
-            mailbox.tell_nowait(Stop())
+            self.stop(execution.execution_id)
         try:
             yield
         finally:
@@ -177,8 +184,10 @@ class Runtime:
         """
         if execution_id is None:
             self._accepting = False
-        for known, mailbox in self._running.items():
+        for known, (token, mailbox) in self._running.items():
             if execution_id in (None, known):
+                # No code of the job's begins any more, even before its actor reads this.
+                token.set()
                 try:
                     mailbox.tell_nowait(Stop())
                 except trio.WouldBlock:
@@ -221,7 +230,7 @@ def _merged(
 ) -> dict[str, object]:
     twice = parameters.keys() & named.keys()
     if twice:
-        raise InvalidValue(f"parameter {min(twice)!r}", "is given twice")
+        raise InvalidParameter(min(twice), "is given twice")
     return {**parameters, **named}
 
 

@@ -101,6 +101,8 @@ class Progress:
                 node = event.node or "?"
                 self._running = _Running(node, self.clock(), counts, counts)
                 self._wrote = self.clock()
+                if counts.read:
+                    self.note(f"{node}: continues after {counts.read:,} items")
             case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
                 self._progressed(event)
             case EventKind.STEP_RESULT_COMMITTED:

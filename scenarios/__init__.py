@@ -1,0 +1,1 @@
+"""Runnable stories on real data; each is also a test."""

@@ -1,0 +1,1 @@
+"""Loading a year of flights, and finding the worst routes."""
