@@ -39,6 +39,7 @@ from .job.report import LaunchReport
 from .kernel.heartbeat import Heartbeat
 from .kernel.liveness import this_process
 from .kernel.mailbox import Mailbox
+from .kernel.offload import PATIENCE_SECS
 from .kernel.stop import StopToken
 from .kernel.storage_actor import DEADLINE_SECS, StorageActor
 from .plan.compile import CompiledJob, compile_job
@@ -82,6 +83,8 @@ class RuntimeOptions:
         store_error_text: False keeps the messages of user exceptions out of the store.
         inline: True runs storage and synchronous user functions on the event loop,
             without any thread, as deterministic tests need.
+        patience: Seconds for which a commit, or the reading of a local file, may keep
+            the event loop on average; what takes longer moves to a thread.
         ask_deadline: Seconds within which the store must carry out a command.
         random: The source of batch ids and failure ids.
     """
@@ -91,6 +94,7 @@ class RuntimeOptions:
     threads_max: int = THREADS_MAX
     store_error_text: bool = True
     inline: bool = False
+    patience: float = PATIENCE_SECS
     ask_deadline: float = DEADLINE_SECS
     random: Random = field(factory=_seeded)
 
@@ -280,6 +284,7 @@ async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Ru
         backend,
         new_id=lambda: UUID(int=draw.getrandbits(128)),
         adaptive=backend.descriptor.inline and not options.inline,
+        patience=options.patience,
         deadline=options.ask_deadline,
     )
     failed: list[BaseException] = []
@@ -296,13 +301,16 @@ async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Ru
                 sink=options.events,
                 limiter=_limiter(options),
                 store_error_text=options.store_error_text,
+                patience=options.patience,
             )
             try:
                 yield Runtime(nursery, store, settings)
             finally:
                 heartbeat.life.cancel()
                 await _release(store, owner_id)
-        except Exception as exc:
+        except trio.Cancelled:
+            raise
+        except BaseException as exc:
             # Raised again outside, where no nursery wraps it in a group.
             failed.append(exc)
         finally:

@@ -22,6 +22,8 @@ from .reporting import outcome_of, report_lines
 from .target import load_job
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PATIENCE_SECS = 0.1
+"""Of the event loop, which has nothing else to do here than to look for signals."""
 
 
 def run_job(
@@ -42,10 +44,11 @@ def run_job(
     given = parse_arguments(job.parameters, pairs)
     progress = _progress()
     _log_to(progress, debug)
+    options = RuntimeOptions(events=progress, patience=PATIENCE_SECS)
 
     async def main() -> LaunchReport:
         with trio.open_signal_receiver(*SIGNALS) as signals:
-            async with open_runtime(url, RuntimeOptions(events=progress)) as runtime:
+            async with open_runtime(url, options) as runtime:
                 return await _launch(runtime, job, given, signals, anew=anew, wait=wait)
 
     began = time.monotonic()

@@ -53,8 +53,8 @@ class Reader(Protocol[T_co]):
     that was stored, whatever was read since.
 
     A reader may say ``brief = True``: its plain `read` and `state` then run on the
-    event loop as long as a chunk takes less than two milliseconds, and in a thread
-    when it takes longer. That suits local files; anything that may wait must not.
+    event loop while they are quick (``RuntimeOptions.patience``), and in a thread when
+    they are not. That suits local files; anything that may wait must not.
 
     The methods are plain or async; no two calls overlap. A reader may be opened anew
     after it was closed, and must then remember nothing of the time before.

@@ -63,7 +63,13 @@ class ChunkRun:
     ctx: StepContext
     environment: Environment
     _opened: list[tuple[str, Callable[[], Any]]] = field(factory=list, init=False)
-    _offload: Offload = field(factory=lambda: Offload(adaptive=True), init=False)
+    _offload: Offload = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._offload = Offload(
+            adaptive=self.environment.boundary.limiter is not None,
+            patience=self.environment.patience,
+        )
 
     async def run(self) -> StepResult:
         """Run the loop to the end of the input, a stop, or a failure."""
@@ -191,11 +197,10 @@ class ChunkRun:
         return _Filled(len(items), rows, state)
 
     async def _fill_briefly(self) -> _Filled:
-        """Read on the event loop while that takes no longer than a hop to a thread."""
-        offload, boundary = self._offload, self.environment.boundary
-        if offload.threaded and boundary.limiter is not None:
-            return await offload.in_thread(ChunkRun._fill_plainly, self)
-        return offload.inline(ChunkRun._fill_plainly, self)
+        """Read on the event loop while its patience lasts."""
+        if self._offload.threaded:
+            return await self._offload.in_thread(ChunkRun._fill_plainly, self)
+        return self._offload.inline(ChunkRun._fill_plainly, self)
 
     def _fill_plainly(self) -> _Filled:
         """Read and process a chunk in one go, in a thread."""

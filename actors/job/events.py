@@ -94,5 +94,5 @@ class Announcer:
                     attempt=self.attempt,
                 )
             )
-        except Exception:
+        except (Exception, SystemExit):
             log.exception("the event sink raised on %s", event.kind)

@@ -7,11 +7,12 @@ engine for the last command, so that the store never says that nobody works on i
 
 import logging
 from functools import partial
+from threading import get_ident
 
 import trio
 from attrs import evolve, frozen
 
-from ...storage.commands import Advance, Opened, WriteFailed
+from ...storage.commands import Advance, LeaseLost, Opened, StaleVersion, WriteFailed
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
     InternalError,
@@ -91,6 +92,8 @@ class JobExecution:
         self._running: StepRun | None = None
         self._deciding = False
         self._scope = trio.CancelScope()
+        self._loop = get_ident()
+        self._trio = trio.lowlevel.current_trio_token()
 
     @property
     def execution_id(self) -> int:
@@ -126,7 +129,7 @@ class JobExecution:
         within = logs.execution_id.set(self._opened.execution_id)
         try:
             end = await self._traverse()
-        except trio.Cancelled:
+        except (trio.Cancelled, KeyboardInterrupt):
             await self._last_word(BatchStatus.STOPPED, None)
             raise
         except CommitOutcomeUnknown as exc:
@@ -136,6 +139,13 @@ class JobExecution:
             raise
         except StoreError as exc:
             await self._last_word(BatchStatus.FAILED, self._infrastructure(exc))
+            raise
+        except LeaseLost:
+            raise
+        except BaseException as exc:
+            where = Where(self._job.plan.job, "escaped", FailureCategory.INVARIANT)
+            failure = self._environment.boundary.failure(where, exc)
+            await self._last_word(BatchStatus.FAILED, failure)
             raise
         finally:
             logs.execution_id.reset(within)
@@ -182,6 +192,14 @@ class JobExecution:
             reply = await self._environment.store.ask(command)
         except WriteFailed as exc:
             return self._engine.unwritten(self._unwritten(command, exc))
+        except StaleVersion:
+            if (
+                command.finish is None
+                or command.finish.status is not BatchStatus.UNKNOWN
+            ):
+                raise
+            # The chunk of unknown outcome is durable after all: its row has moved on.
+            reply = await self._environment.store.ask(evolve(command, finish=None))
         if self._environment.announcer.active:
             for event in narrate(command, reply, self._engine.steps):
                 self._tell(event)
@@ -306,16 +324,17 @@ class JobExecution:
         return self._environment.boundary.failure(where, exc)
 
     def _progressed(self, row: OpenStep, done: int, total: int | None) -> None:
-        fraction = min(done / total, 1.0) if total else None
-        self._tell(
-            Event(
-                kind=EventKind.STEP_PROGRESSED,
-                node=row.node.id,
-                step_id=row.step_id,
-                counts=evolve(row.counts, read=done),
-                fraction=fraction,
-            )
+        event = Event(
+            kind=EventKind.STEP_PROGRESSED,
+            node=row.node.id,
+            step_id=row.step_id,
+            counts=evolve(row.counts, read=done),
+            fraction=min(done / total, 1.0) if total else None,
         )
+        if get_ident() == self._loop:
+            self._tell(event)
+        else:
+            self._trio.run_sync_soon(self._tell, event)
 
     def _tell(self, event: Event) -> None:
         self._environment.announcer.tell(event)

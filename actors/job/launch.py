@@ -51,6 +51,7 @@ class LaunchSettings:
     sink: EventSink | None
     limiter: trio.CapacityLimiter | None
     store_error_text: bool
+    patience: float
 
 
 @frozen(kw_only=True)
@@ -198,5 +199,6 @@ def _execution(
         context=context,
         boundary=boundary,
         announcer=announcer,
+        patience=settings.patience,
     )
     return JobExecution(request.job, opened, engine, environment, parameters)

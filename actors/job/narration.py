@@ -34,9 +34,14 @@ def narrate(
                 exit_code=made.outcome,
                 at=reply.at,
             )
-    if isinstance(reply.start, StartLimitReached):
-        node = reply.start.node
-        yield Event(kind=EventKind.START_LIMIT_EXCEEDED, node=node, at=reply.at)
+    failure = None if command.end is None else command.end.failure
+    if failure is not None and failure.code == StartLimitReached.code:
+        yield Event(
+            kind=EventKind.START_LIMIT_EXCEEDED,
+            node=failure.where,
+            message=failure.message,
+            at=reply.at,
+        )
 
 
 def _finished(

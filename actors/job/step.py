@@ -34,6 +34,8 @@ class Environment:
     context: JobContext
     boundary: Boundary
     announcer: Announcer
+    patience: float
+    """Seconds for which reading may keep the event loop."""
 
 
 class Work(Protocol):

@@ -1,7 +1,8 @@
 """Where blocking work runs: on the event loop while it is fast, else in a thread.
 
-A hop to a thread and back costs about 75 microseconds, a fast commit not much more. So
-the work is timed, and moves to a thread while it takes long, and back.
+A hop to a thread and back costs about 75 microseconds, a fast commit not much more, and
+two busy threads take turns slowly. So the work is timed, and moves to a thread only
+while it takes long.
 """
 
 import time
@@ -14,8 +15,10 @@ import trio
 A = TypeVar("A")
 T = TypeVar("T")
 
-SLOW_SECS = 0.002
-FAST_SECS = 0.001
+PATIENCE_SECS = 0.01
+"""Of the event loop. A batch of a hundred commands takes less on a fast disk."""
+RETURN_SHARE = 0.5
+"""Work comes back to the event loop when it takes less than this share of it."""
 WEIGHT = 0.2
 """Of the newest measurement in the moving average."""
 
@@ -26,12 +29,14 @@ class Offload:
     Args:
         adaptive: False pins the work to the event loop: a deterministic scenario must
             not use threads.
+        patience: Seconds for which the work may keep the event loop, on average.
     """
 
-    def __init__(self, *, adaptive: bool) -> None:
+    def __init__(self, *, adaptive: bool, patience: float = PATIENCE_SECS) -> None:
         self.threaded = False
         """Whether the next piece of work belongs into the thread."""
         self._adaptive = adaptive
+        self._patience = patience
         self._average = 0.0
         self._limiter = trio.CapacityLimiter(1)
 
@@ -57,5 +62,5 @@ class Offload:
     def _measured(self, took: float) -> None:
         if self._adaptive:
             self._average += WEIGHT * (took - self._average)
-            limit = FAST_SECS if self.threaded else SLOW_SECS
-            self.threaded = self._average > limit
+            share = RETURN_SHARE if self.threaded else 1.0
+            self.threaded = self._average > share * self._patience

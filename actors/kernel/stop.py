@@ -6,14 +6,23 @@ import trio
 
 
 class StopToken:
-    """Set once, never cleared. Reading it is safe from any thread."""
+    """Set once, never cleared. Reading it is safe from any thread.
+
+    A function in a thread cannot be cancelled. So, if the task that waits for it is
+    cancelled, the token is set as soon as the function looks at it.
+    """
 
     def __init__(self) -> None:
         self._flag = threading.Event()
         self._event: trio.Event | None = None
+        self._loop = threading.get_ident()
 
     def is_set(self) -> bool:
         """Tell whether a stop was requested."""
+        if self._flag.is_set():
+            return True
+        if threading.get_ident() != self._loop and _is_cancelled_in_its_thread():
+            self._flag.set()
         return self._flag.is_set()
 
     def set(self) -> None:
@@ -29,3 +38,14 @@ class StopToken:
             if self.is_set():
                 self._event.set()
         await self._event.wait()
+
+
+def _is_cancelled_in_its_thread() -> bool:
+    try:
+        trio.from_thread.check_cancelled()
+    except trio.Cancelled:
+        return True
+    except RuntimeError:
+        # No thread of trio's: whoever started it can be asked in some other way.
+        return False
+    return False

@@ -28,7 +28,7 @@ from ...storage.model.errors import (
     TrioletError,
 )
 from .mailbox import Mailbox, Slot
-from .offload import Offload
+from .offload import PATIENCE_SECS, Offload
 
 log = logging.getLogger("triolet.storage")
 
@@ -77,6 +77,7 @@ class StorageActor:
         backend: The connection; the actor is its only user, and does not close it.
         new_id: Draws batch ids.
         adaptive: Whether commits may move to a thread while they are slow.
+        patience: Seconds for which a commit may keep the event loop, on average.
         deadline: Seconds within which an accepted command is carried out, refused, or
             reported as of unknown outcome.
     """
@@ -87,6 +88,7 @@ class StorageActor:
         *,
         new_id: Callable[[], UUID],
         adaptive: bool = True,
+        patience: float = PATIENCE_SECS,
         deadline: float = DEADLINE_SECS,
     ) -> None:
         self.life = trio.CancelScope(shield=True)
@@ -95,7 +97,7 @@ class StorageActor:
         self._backend = backend
         self._new_id = new_id
         self._deadline = deadline
-        self._offload = Offload(adaptive=adaptive)
+        self._offload = Offload(adaptive=adaptive, patience=patience)
         self._mailbox: Mailbox[_Ask] = Mailbox(MAILBOX_CAPACITY)
 
     @property

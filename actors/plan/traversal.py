@@ -188,7 +188,7 @@ class Traversal:
         if sent is not None and sent.command.write is not None and not unknown:
             self._take_back()
             sent = None
-        if self._open is not None:
+        if self._open is not None and not unknown:
             code = _exit_of(status)
             result = StepResult(status=status, exit_code=code, failure=failure)
             self._close(self._open, result)
