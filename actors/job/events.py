@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import TypeAlias
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ...storage.model.execution import Counts, Target
 from ...storage.model.status import BatchStatus
@@ -74,10 +74,11 @@ class Announcer:
     instance_id: int | None = None
     execution_id: int | None = None
     attempt: int | None = None
+    active: bool = field(init=False)
+    """Whether anybody listens: without, events need not be made."""
 
-    @property
-    def active(self) -> bool:
-        """Whether anybody listens: without, events need not be made."""
+    @active.default
+    def _listened_to(self) -> bool:
         return self.sink is not None
 
     def tell(self, event: Event) -> None:

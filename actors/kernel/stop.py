@@ -13,21 +13,21 @@ class StopToken:
     """
 
     def __init__(self) -> None:
-        self._flag = threading.Event()
+        self._flag = False
         self._event: trio.Event | None = None
         self._loop = threading.get_ident()
 
     def is_set(self) -> bool:
         """Tell whether a stop was requested."""
-        if self._flag.is_set():
+        if self._flag:
             return True
         if threading.get_ident() != self._loop and _is_cancelled_in_its_thread():
-            self._flag.set()
-        return self._flag.is_set()
+            self._flag = True
+        return self._flag
 
     def set(self) -> None:
         """Request the stop; only from the event loop's thread."""
-        self._flag.set()
+        self._flag = True
         if self._event is not None:
             self._event.set()
 
