@@ -66,3 +66,23 @@ def open_store(url: str, options: StoreOptions | None = None) -> Backend:
     raise InvalidValue(
         "the store URL", "must be sqlite:///FILE, sqlite:////ABSOLUTE/FILE or memory:"
     )
+
+
+def migrate_store(url: str, options: StoreOptions | None = None) -> tuple[int, int]:
+    """Raise a store's schema to this release's version; make it when it is missing.
+
+    Returns:
+        The version before, 0 for none, and the version after.
+
+    Raises:
+        InvalidValue: The URL is not one of a store.
+        SchemaTooNew: A newer release wrote the store; nothing is changed.
+        StoreError: The store cannot be used.
+    """
+    options = options or StoreOptions()
+    if not url.startswith(SQLITE):
+        version = open_store(url, options).descriptor.schema_version
+        return version, version
+    from .sqlite import migrate_file
+
+    return migrate_file(unquote(url[len(SQLITE) :]), options.clock)

@@ -7,8 +7,9 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .exit_codes import USAGE
-from .failing import complain, guarded
+from .exit_codes import DONE, USAGE
+from .failing import guarded
+from .output import complain, emit
 
 DEFAULT_STORE = "sqlite:///triolet.db"
 
@@ -124,17 +125,21 @@ def migrate(*, store: Store = None, debug: Debug = False) -> int:
         store: The store.
         debug: Show the traceback of an error, too.
     """
-    from .migrating import migrate_store
+    from .migrating import migrate as raise_schema
 
-    return guarded(lambda: migrate_store(_url(store)), debug)
+    return guarded(lambda: raise_schema(_url(store)), debug)
 
 
 @app.command
 def version() -> int:
     """Print the version of this release."""
-    print(installed_version("triolet"))
-    return 0
+    return guarded(_print_version, False)
 
 
 def _url(store: str | None) -> str:
     return store or os.environ.get("TRIOLET_STORE") or DEFAULT_STORE
+
+
+def _print_version() -> int:
+    emit([installed_version("triolet")])
+    return DONE

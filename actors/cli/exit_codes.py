@@ -1,4 +1,8 @@
-"""The exit codes: one table from what happened to the number that scripts see."""
+"""The exit codes: one table from what happened to the number that scripts see.
+
+An error is looked up by its stable ``code``, then by those of the classes that it
+derives from.
+"""
 
 from ...storage.model.status import BatchStatus
 
@@ -25,29 +29,29 @@ BY_STATUS = {
 
 BY_ERROR = {
     "definition_invalid": DEFINITION,
+    "target_invalid": DEFINITION,
+    "value_invalid": DEFINITION,
+    "unsupported": DEFINITION,
     "name_invalid": REFUSED,
     "parameter_invalid": REFUSED,
-    "value_invalid": DEFINITION,
-    "target_invalid": DEFINITION,
     "instance_complete": REFUSED,
     "instance_abandoned": REFUSED,
     "definition_incompatible": REFUSED,
     "definition_drift": REFUSED,
     "execution_not_found": NOT_FOUND,
-    "already_running": CONFLICT,
-    "lease_lost": CONFLICT,
-    "stale_version": CONFLICT,
-    "owner_unknown": CONFLICT,
+    "rejected": CONFLICT,
     "outcome_unresolved": UNKNOWN,
     "commit_outcome_unknown": UNKNOWN,
     "store_error": STORE,
-    "store_unavailable": STORE,
-    "store_locked": STORE,
-    "store_unusable": STORE,
-    "store_gone": STORE,
-    "schema_missing": STORE,
-    "schema_too_new": STORE,
-    "record_corrupt": STORE,
-    "unsupported": DEFINITION,
+    "output_failed": OUTPUT_FAILED,
 }
-"""By the stable ``code`` of an error; any other error is an internal one."""
+"""By the ``code`` of an error class; what derives from none of these is internal."""
+
+
+def exit_of(error: Exception) -> int:
+    """Find the exit code for an error that ended a command."""
+    for kind in type(error).__mro__:
+        code = BY_ERROR.get(str(vars(kind).get("code")))
+        if code is not None:
+            return code
+    return INTERNAL

@@ -1,11 +1,15 @@
 """``triolet list``: a page of executions."""
 
-from ...storage.commands import ExecutionLine, ListExecutions
+from collections.abc import Iterator
+
+from ...storage.commands import ExecutionLine, ExecutionPage, ListExecutions
 from ...storage.model.errors import InvalidValue
+from ...storage.model.execution import COUNT_MAX
 from ...storage.model.status import BatchStatus
 from .asking import ask
 from .exit_codes import DONE
 from .formats import elapsed, instant, table
+from .output import emit
 
 PAGE_MAX = 500
 HEAD = ["execution", "job", "attempt", "status", "started (UTC)", "took", "run"]
@@ -22,16 +26,20 @@ def list_executions(
     """
     if not 1 <= limit <= PAGE_MAX:
         raise InvalidValue("--limit", f"must be 1 to {PAGE_MAX}")
-    page = ask(url, ListExecutions(job, _status(status), limit, before))
+    if before is not None and not 0 <= before <= COUNT_MAX:
+        raise InvalidValue("--before", "must be the number of an execution")
+    emit(_lines(ask(url, ListExecutions(job, _status(status), limit, before))))
+    return DONE
+
+
+def _lines(page: ExecutionPage) -> Iterator[str]:
     if not page.lines:
-        print("no executions")
-        return DONE
-    for line in table([HEAD, *map(_row, page.lines)]):
-        print(line)
+        yield "no executions"
+        return
+    yield from table([HEAD, *map(_row, page.lines)])
     if page.more:
         last = page.lines[-1].execution.id
-        print(f"there are more: add --before {last}")
-    return DONE
+        yield f"there are more: add --before {last}"
 
 
 def _status(word: str | None) -> BatchStatus | None:

@@ -5,6 +5,8 @@ restart both include what earlier attempts did.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
+from threading import RLock
 from typing import TextIO
 
 from attrs import define, field, frozen
@@ -40,7 +42,7 @@ class Pace:
         parts.append(duration(self.seconds))
         if self.fraction is not None:
             parts[-1] += ","
-            parts.append(f"{self.fraction:.0%}")
+            parts.append(f"{int(self.fraction * 100)}%")
             left = self._seconds_left(self.fraction)
             if left is not None:
                 parts[-1] += ","
@@ -92,6 +94,7 @@ class Progress:
     _running: _Running | None = field(default=None, init=False)
     _wrote: float = field(default=float("-inf"), init=False)
     _shown: bool = field(default=False, init=False)
+    _lock: RLock = field(factory=RLock, init=False)
 
     def __call__(self, event: Event) -> None:
         """Take in an event."""
@@ -112,26 +115,33 @@ class Progress:
             case EventKind.LAUNCH_WAITING:
                 self.note(event.message or "waiting")
 
+    def tick(self) -> None:
+        """Go on as time goes by, also when nothing is heard of the step."""
+        with self._lock:
+            now = self.clock()
+            pause = 1 / REWRITES_PER_SEC if self.rewrites else PLAIN_LINE_SECS
+            if self._running is not None and now - self._wrote >= pause:
+                self._wrote = now
+                self._show(self._running.pace(now).line())
+
     def note(self, text: str) -> None:
-        """Write a line that stays."""
-        self._clear()
-        self.stream.write(text + "\n")
-        self.stream.flush()
+        """Write a line that stays; from any thread."""
+        with self._lock:
+            self._clear()
+            self._write(text + "\n")
 
     def _progressed(self, event: Event) -> None:
         running = self._running
         if running is None:
             return
-        running.counts = event.counts or running.counts
+        heard = event.counts or running.counts
+        if heard.read >= running.counts.read:
+            running.counts = heard
         if event.fraction is not None:
             running.fraction = max(running.fraction or 0.0, event.fraction)
             if running.begun_at is None:
                 running.begun_at = self._fraction_before(running, event.fraction)
-        now = self.clock()
-        pause = 1 / REWRITES_PER_SEC if self.rewrites else PLAIN_LINE_SECS
-        if now - self._wrote >= pause:
-            self._wrote = now
-            self._show(running.pace(now).line())
+        self.tick()
 
     def _fraction_before(self, running: _Running, fraction: float) -> float:
         """Estimate by items where this attempt began; exact for a fresh step."""
@@ -141,11 +151,16 @@ class Progress:
     def _show(self, line: str) -> None:
         if self.rewrites:
             self._clear()
-            self.stream.write(line[: self.width - 1])
+            self._write(line[: self.width - 1])
             self._shown = True
         else:
-            self.stream.write(line + "\n")
-        self.stream.flush()
+            self._write(line + "\n")
+
+    def _write(self, text: str) -> None:
+        """Write, unless nobody can hear it: progress never ends a job."""
+        with suppress(OSError):
+            self.stream.write(text)
+            self.stream.flush()
 
     def _ended(self, event: Event) -> None:
         running, self._running = self._running, None
@@ -158,5 +173,5 @@ class Progress:
 
     def _clear(self) -> None:
         if self._shown:
-            self.stream.write("\r\x1b[K")
+            self._write("\r\x1b[K")
             self._shown = False

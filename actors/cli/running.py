@@ -1,29 +1,30 @@
 """``triolet run``: one launch, with signals, progress and a report."""
 
 import logging
-import os
 import shutil
-import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import trio
+from attrs import frozen
 
 from ...storage.model.errors import TrioletError
+from ..job.events import Event, EventKind
 from ..job.report import LaunchReport
-from ..plan.arguments import parse_arguments
+from ..plan.arguments import parse_arguments, resolve
 from ..plan.compile import CompiledJob, compile_job
-from ..runtime import Runtime, RuntimeOptions, open_runtime
-from .exit_codes import BY_STATUS, DONE, SECOND_SIGNAL
-from .failing import complain
+from ..runtime import RuntimeOptions, open_runtime
+from .exit_codes import BY_STATUS, DONE
+from .output import complain, emit, plain
 from .progress import Progress
 from .reporting import outcome_of, report_lines
+from .signals import Interruptions, obeyed
 from .target import load_job
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PATIENCE_SECS = 0.1
-"""Of the event loop, which has nothing else to do here than to look for signals."""
+"""Of the event loop, which has little else to do here."""
+TICK_SECS = 0.1
 
 
 def run_job(
@@ -40,71 +41,64 @@ def run_job(
     Raises:
         TrioletError: Whatever refused the launch, or the store failed.
     """
-    job = compile_job(load_job(target))
-    given = parse_arguments(job.parameters, pairs)
-    progress = _progress()
-    _log_to(progress, debug)
-    options = RuntimeOptions(events=progress, patience=PATIENCE_SECS)
-
-    async def main() -> LaunchReport:
-        with trio.open_signal_receiver(*SIGNALS) as signals:
-            async with open_runtime(url, options) as runtime:
-                return await _launch(runtime, job, given, signals, anew=anew, wait=wait)
-
-    began = time.monotonic()
-    report = trio.run(main)
-    for line in report_lines(report, time.monotonic() - began):
-        print(line)
+    with obeyed() as interruptions:
+        job = compile_job(load_job(target))
+        given = parse_arguments(job.parameters, pairs)
+        # Before the store is opened, which may make a file.
+        resolve(job.parameters, given)
+        progress = _progress()
+        _log_to(progress, debug)
+        began = time.monotonic()
+        launch = _Launch(url, job, given, progress, interruptions)
+        report = trio.run(launch.run, anew, wait)
+        emit(report_lines(report, time.monotonic() - began))
     code = BY_STATUS[report.status]
     if code != DONE:
-        sys.stdout.flush()
         complain(outcome_of(report))
     return code
 
 
-async def _launch(
-    runtime: Runtime,
-    job: CompiledJob,
-    given: Mapping[str, object],
-    signals: AsyncIterator[int],
-    *,
-    anew: bool,
-    wait: bool,
-) -> LaunchReport:
-    result: LaunchReport | TrioletError
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(_obey, signals, runtime)
-        try:
-            result = await runtime.launch(job, given, anew=anew, wait=wait)
-        except TrioletError as exc:
-            result = exc
-        nursery.cancel_scope.cancel()
-    if isinstance(result, TrioletError):
-        raise result
-    return result
+@frozen
+class _Launch:
+    """One launch on the event loop."""
 
+    url: str
+    job: CompiledJob
+    given: Mapping[str, object]
+    progress: Progress
+    interruptions: Interruptions
 
-async def _obey(signals: AsyncIterator[int], runtime: Runtime) -> None:
-    """Stop the job at the first signal, end the process at the second.
+    async def run(self, anew: bool, wait: bool) -> LaunchReport:
+        """Launch, with signals and the clock of the progress line beside it."""
+        result: LaunchReport | TrioletError
+        options = RuntimeOptions(events=self._hear, patience=PATIENCE_SECS)
+        async with (
+            open_runtime(self.url, options) as runtime,
+            trio.open_nursery() as nursery,
+        ):
+            self.interruptions.about_to_begin(runtime.stop)
+            nursery.start_soon(self._tick)
+            try:
+                result = await runtime.launch(
+                    self.job, self.given, anew=anew, wait=wait
+                )
+            except TrioletError as exc:
+                result = exc
+            self.interruptions.job_ended()
+            nursery.cancel_scope.cancel()
+        if isinstance(result, TrioletError):
+            raise result
+        return result
 
-    Ending at once loses nothing: what is durable stays, and the next launch takes over.
-    A signal before the job has begun finds nothing to stop and ends the process, too.
-    """
-    async for _ in signals:
-        if not runtime.running:
-            _end_now("ended before the job began")
-        complain("stopping the job; a second Ctrl-C ends the process at once")
-        runtime.stop()
-        break
-    async for _ in signals:
-        _end_now("ended at once; the next launch continues from the last commit")
+    def _hear(self, event: Event) -> None:
+        if event.kind is EventKind.JOB_STARTED:
+            self.interruptions.job_began()
+        self.progress(event)
 
-
-def _end_now(sentence: str) -> None:
-    complain(sentence)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(SECOND_SIGNAL)
+    async def _tick(self) -> None:
+        while True:
+            await trio.sleep(TICK_SECS)
+            self.progress.tick()
 
 
 def _progress() -> Progress:
@@ -121,16 +115,15 @@ class _Notes(logging.Handler):
         self._debug = debug
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record, its traceback only on demand."""
-        if not self._debug:
-            record.exc_info = record.exc_text = None
-        self._progress.note(f"{record.levelname.lower()}: {self.format(record)}")
+        """Write one record; its traceback, and what the report tells, on demand."""
+        if self._debug:
+            self._progress.note(self.format(record))
+        elif not record.name.startswith("triolet.job"):
+            text = plain(record.getMessage())
+            self._progress.note(f"{record.levelname.lower()}: {text}")
 
 
 def _log_to(progress: Progress, debug: bool) -> None:
     root = logging.getLogger()
     root.addHandler(_Notes(progress, debug))
     root.setLevel(logging.INFO)
-    if not debug:
-        # The report tells what failed; the log would say it twice.
-        logging.getLogger("triolet.job").setLevel(logging.CRITICAL)

@@ -2,12 +2,19 @@
 
 from collections.abc import Iterator
 
-from ...storage.commands import ExecutionDetail, ShowExecution
-from ...storage.model.execution import Decision, StepExecution, Terminal
+from ...storage.commands import ExecutionDetail, ExecutionNotFound, ShowExecution
+from ...storage.model.execution import (
+    COUNT_MAX,
+    Decision,
+    StepExecution,
+    Terminal,
+)
 from ...storage.model.parameters import JobParameter, ParameterKind
+from ..kernel.liveness import is_alive
 from .asking import ask
 from .exit_codes import DONE
 from .formats import elapsed, instant, table
+from .output import emit
 from .reporting import counts_text, failure_text
 
 
@@ -18,8 +25,9 @@ def show_execution(url: str, execution_id: int) -> int:
         ExecutionNotFound: It is not in this store.
         StoreError: There is no usable store.
     """
-    for line in detail_lines(ask(url, ShowExecution(execution_id))):
-        print(line)
+    if execution_id > COUNT_MAX:
+        raise ExecutionNotFound(execution_id)
+    emit(detail_lines(ask(url, ShowExecution(execution_id))))
     return DONE
 
 
@@ -39,7 +47,7 @@ def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
         f"ended {instant(execution.ended_at)}, "
         f"took {elapsed(execution.started_at, execution.ended_at)}"
     )
-    yield f"  owner: process {detail.owner.pid} on host {detail.owner.host}"
+    yield f"  owner: {owner_text(detail)}"
     for parameter in execution.parameters:
         yield "  parameter " + parameter_text(parameter)
     if execution.failure is not None:
@@ -47,6 +55,14 @@ def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
     yield from _steps(detail.steps)
     yield from _reused(detail.reused)
     yield from _decisions(detail.decisions)
+
+
+def owner_text(detail: ExecutionDetail) -> str:
+    """Write who owns the execution, and whether that process is known to have died."""
+    who = f"process {detail.owner.pid} on host {detail.owner.host}"
+    if detail.execution.status.active and is_alive(detail.owner) is False:
+        return f"{who}, which has died: the next launch takes over"
+    return who
 
 
 def parameter_text(parameter: JobParameter) -> str:

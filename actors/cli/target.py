@@ -3,6 +3,7 @@
 import difflib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -83,11 +84,12 @@ def _guarded(target: str, load: Callable[[], object]) -> None:
 
 
 def _place_of(trace: TracebackType | None) -> str:
-    """Name the innermost line outside the import machinery."""
+    """Name the innermost line that is the user's: not of Python's, not of ours."""
     place = "importing it"
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
-        if not name.startswith("<frozen"):
+        module = str(trace.tb_frame.f_globals.get("__name__"))
+        if not name.startswith("<frozen") and not module.startswith("triolet."):
             place = f"{name}, line {trace.tb_lineno}"
         trace = trace.tb_next
     return place
@@ -104,7 +106,7 @@ def _named(target: str, module: ModuleType, name: str) -> object:
 
 def _only(target: str, module: ModuleType) -> object:
     jobs = _jobs(module)
-    if len(jobs) == 1:
+    if len({id(job) for job in jobs.values()}) == 1:
         return next(iter(jobs.values()))
     if not jobs:
         raise TargetInvalid(target, "it has no Job; name a function with :name")
@@ -120,6 +122,13 @@ def _called(target: str, found: object) -> Job:
     if not callable(found):
         kind = type(found).__name__
         raise TargetInvalid(target, f"it is a {kind}, not a Job")
+    if inspect.iscoroutinefunction(found):
+        raise TargetInvalid(target, "the function is async, it must be a plain one")
+    try:
+        inspect.signature(found).bind()
+    except (TypeError, ValueError):
+        reason = "the function needs arguments, which there are none to give it"
+        raise TargetInvalid(target, reason) from None
     made: list[object] = []
     _guarded(target, lambda: made.append(found()))
     if not isinstance(made[0], Job):

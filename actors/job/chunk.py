@@ -7,7 +7,6 @@ processing happen outside of that transaction.
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from operator import length_hint
 from typing import Any
@@ -39,6 +38,8 @@ log = logging.getLogger("triolet.job")
 CLOSE_SECS = 5.0
 """How long a component may take to close once it is being cancelled."""
 
+_STOPPED = StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
+
 
 @frozen
 class _Filled:
@@ -63,6 +64,8 @@ class ChunkRun:
     ctx: StepContext
     environment: Environment
     _opened: list[tuple[str, Callable[[], Any]]] = field(factory=list, init=False)
+    _hung: bool = field(default=False, init=False)
+    """Whether a component did not close in its time."""
     _offload: Offload = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -74,9 +77,14 @@ class ChunkRun:
     async def run(self) -> StepResult:
         """Run the loop to the end of the input, a stop, or a failure."""
         try:
-            return await self._close(await self._outcome())
-        finally:
-            await self._close_rest()
+            result = await self._outcome()
+        except BaseException:
+            await self._close(_STOPPED)
+            raise
+        result = await self._close(result)
+        if self._hung:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        return result
 
     def stop(self, scope: trio.CancelScope) -> None:
         """Give up the chunk in flight, or leave it its grace to finish."""
@@ -100,7 +108,7 @@ class ChunkRun:
             return StepResult(
                 status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED
             )
-        return StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
+        return _STOPPED
 
     async def _loop(self) -> bool:
         """Commit chunk after chunk; tell whether the input has ended."""
@@ -154,25 +162,37 @@ class ChunkRun:
             raise self.environment.boundary.failed(where, exc.cause) from exc
 
     async def _close(self, result: StepResult) -> StepResult:
-        """Close what was opened, last first."""
-        while self._opened:
-            role, close = self._opened.pop()
-            try:
-                await self._call(role, close)
-            except ComponentFailed as exc:
-                if result.status is BatchStatus.COMPLETED:
-                    result = failed(exc.failure)
+        """Close what was opened, last first; no failure prevents the other closes."""
+        for role, close in reversed(self._opened):
+            match await self._close_one(role, close):
+                case ComponentFailed(failure=failure):
+                    if result.status is BatchStatus.COMPLETED:
+                        result = failed(failure)
+                case OutcomeUnknown() as exc:
+                    where = self._where(role, FailureCategory.UNKNOWN_COMMIT)
+                    result = unknown(self.environment.boundary.failure(where, exc))
+                case BaseException() as exc:
+                    raise exc
         return result
 
-    async def _close_rest(self) -> None:
-        """Close what is still open on the way out, each in a time of its own."""
-        stopped = StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
-        while self._opened:
-            with (
-                suppress(OutcomeUnknown),
-                trio.move_on_after(CLOSE_SECS, shield=True),
-            ):
-                await self._close(stopped)
+    async def _close_one(
+        self, role: str, close: Callable[[], Any]
+    ) -> BaseException | None:
+        """Close a component; from a cancellation on, it has `CLOSE_SECS` left."""
+        raised: BaseException | None = None
+        async with trio.open_nursery() as nursery:
+            scope = trio.CancelScope(shield=True)
+            nursery.start_soon(_limit, scope)
+            with scope:
+                try:
+                    await self._call(role, close)
+                except trio.Cancelled:
+                    raise
+                except BaseException as exc:
+                    raised = exc
+            self._hung |= scope.cancelled_caught
+            nursery.cancel_scope.cancel()
+        return raised
 
     # One chunk
 
@@ -350,6 +370,14 @@ class ChunkRun:
     ) -> Any:  # noqa: ANN401  # what user code returns is its own affair
         call = self.environment.boundary.call
         return await call(self._where(role), function, *arguments)
+
+
+async def _limit(scope: trio.CancelScope) -> None:
+    try:
+        await trio.sleep_forever()
+    except trio.Cancelled:
+        # Not raised again: the caller's own next checkpoint tells of it.
+        scope.deadline = trio.current_time() + CLOSE_SECS
 
 
 def _write(writer: Any, rows: Sequence[Any], key: ChunkKey, cursor: Cursor) -> None:  # noqa: ANN401

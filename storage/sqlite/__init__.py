@@ -1,5 +1,5 @@
 """The SQLite backend."""
 
-from .backend import SqliteBackend
+from .backend import SqliteBackend, migrate_file
 
-__all__ = ["SqliteBackend"]
+__all__ = ["SqliteBackend", "migrate_file"]

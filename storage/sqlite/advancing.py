@@ -6,6 +6,8 @@ the statement, and only when it changed nothing does a second look find out why.
 
 import sqlite3
 
+from attrs import evolve
+
 from ..codec import encode_failure, encode_target
 from ..commands import (
     UNLIMITED,
@@ -67,6 +69,19 @@ WHERE id = :step AND execution_id = :execution AND version = :version
 _FINISH = {status: _finish_statement(status) for status in BatchStatus}
 
 
+def write_first(db: sqlite3.Connection, command: Advance) -> Advance:
+    """Carry out a command's enlisted write, if it is not refused; give the rest.
+
+    The write may take long, and the step has not ended before it has.
+    """
+    assert command.write is not None
+    _check_fence(db, command.execution_id, command.owner_id)
+    if command.finish is not None:
+        _check_finish(db, command, command.finish)
+    write_enlisted(db, command.write)
+    return evolve(command, write=None)
+
+
 def advance(db: sqlite3.Connection, command: Advance, now: int) -> Advanced:
     """Carry out the parts in order."""
     if command.finish is None or command.begin is not None:
@@ -82,8 +97,6 @@ def advance(db: sqlite3.Connection, command: Advance, now: int) -> Advanced:
         started = _start(db, command.execution_id, command.start, now)
     if command.end is not None:
         _end(db, command.execution_id, command.end, now)
-    if command.write is not None:
-        write_enlisted(db, command.write)
     return Advanced(now, started)
 
 
@@ -149,11 +162,18 @@ def _finish(
     if changed.rowcount == 1:
         return
     _check_fence(db, command.execution_id, command.owner_id)
+    _check_finish(db, command, finish)
+    raise InternalError("a step's end matched no row")
+
+
+def _check_finish(db: sqlite3.Connection, command: Advance, finish: StepEnd) -> None:
     status, version = _step_state(db, command.execution_id, finish.step_id)
+    begun = command.begin == finish.step_id
+    if begun and status is BatchStatus.STARTING:
+        status, version = BatchStatus.STARTED, version + 1
     if version != finish.version:
         raise StaleVersion(finish.version, version)
     check_transition(status, finish.status)
-    raise InternalError("a step's end matched no row")
 
 
 def _decide(

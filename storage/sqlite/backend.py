@@ -197,10 +197,13 @@ class SqliteBackend:
 
     def _one(self, index: int, command: Command[Any], now: int) -> object:
         changes = self._db.total_changes
+        enlisted = command.enlisted
         try:
+            if isinstance(command, Advance) and command.write is not None:
+                command, now = advancing.write_first(self._db, command), self._clock()
             return _HANDLERS[type(command)](self._db, command, now)
         except TrioletError as rejection:
-            if self._db.total_changes == changes and not command.enlisted:
+            if self._db.total_changes == changes and not enlisted:
                 return rejection
             raise _Culprit(index, rejection) from rejection
         except sqlite3.Error as exc:
@@ -243,3 +246,18 @@ class SqliteBackend:
                 self._rollback()
         except sqlite3.Error as exc:
             raise explained(self._path, exc) from exc
+
+
+def migrate_file(path: str, clock: Callable[[], int]) -> tuple[int, int]:
+    """Raise a file's schema; give the versions before and after.
+
+    Raises:
+        StoreError: The file cannot be used, or a newer release wrote it.
+    """
+    db = connect(path, create=True)
+    try:
+        return schema.migrate(db, clock())
+    except sqlite3.Error as exc:
+        raise explained(path, exc) from exc
+    finally:
+        db.close()

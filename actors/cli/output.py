@@ -1,0 +1,55 @@
+"""Writing to standard output and standard error.
+
+Whatever is written may hold text that came from elsewhere, so control characters are
+shown, not obeyed. Output that cannot be written is an error with its own exit code.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterable
+
+from ...storage.model.errors import TrioletError, error
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029]")
+
+
+@error
+class OutputFailed(TrioletError):
+    """Standard output could not be written: it was closed, or its disk is full."""
+
+    code = "output_failed"
+    reason: str
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return f"the output could not be written: {self.reason}"
+
+
+def plain(text: str) -> str:
+    """Make one harmless line of *text*: control characters become escapes."""
+    return _CONTROL.sub(lambda found: ascii(found.group())[1:-1], text)
+
+
+def emit(lines: Iterable[str]) -> None:
+    """Write lines to standard output, and make sure that they have left.
+
+    Raises:
+        OutputFailed: They could not be written.
+    """
+    try:
+        for line in lines:
+            print(plain(line))
+        sys.stdout.flush()
+    except OSError as exc:
+        # The interpreter must not stumble over the rest of it at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OutputFailed(exc.strerror or type(exc).__name__) from exc
+
+
+def complain(sentence: str) -> None:
+    """Say something on standard error, if anybody can still hear it."""
+    try:
+        print(f"triolet: {plain(sentence)}", file=sys.stderr, flush=True)
+    except OSError:
+        return
