@@ -256,15 +256,15 @@ def next_steps(draw: st.DrawFn, dump: Dump, execution: JobExecution | None) -> N
     }
     fresh = [node for node in NODES if node not in entered]
     node = draw(st.sampled_from(NODES if flaw == "node" else fresh or NODES))
-    earlier = [one.id for one in history if one.node == node]
+    earlier = [one.id for one in history if one.node == node][-2:]
+    if flaw == "inherit":
+        earlier = [NONSENSE, *(one.id for one in dump.steps)]
     return NextStep(
         node=node,
         visit=1 if fresh else 2,
         name=f"{node} it",
         limit=draw(st.sampled_from([UNLIMITED, UNLIMITED, 3, 1])),
-        inherit=NONSENSE
-        if flaw == "inherit"
-        else draw(st.sampled_from([*earlier[-2:], None])),
+        inherit=draw(st.sampled_from([*earlier, None])),
         starting=draw(st.sampled_from([False, False, True])),
     )
 
@@ -342,9 +342,11 @@ def job_ends(draw: st.DrawFn) -> JobEnd:
 @st.composite
 def advances(draw: st.DrawFn, dump: Dump) -> Advance:
     execution = draw(live(dump))
-    flaw = draw(flaws("execution", "owner", "begin"))
+    flaw = draw(flaws("execution", "owner", "begin", "again"))
     own = [one for one in dump.steps if one.execution_id == execution.id]
     working = [one for one in own if one.status.active] or own[-1:]
+    if flaw == "again":
+        working = own
     begin = finish = start = end = None
     if waiting := [one for one in working if one.status is BatchStatus.STARTING]:
         begin = draw(st.sampled_from([waiting[0].id, None]))

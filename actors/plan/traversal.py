@@ -177,7 +177,8 @@ class Traversal:
         unknown, only the job's end is written.
 
         Args:
-            status: STOPPED, FAILED or UNKNOWN, for the open step and the job.
+            status: STOPPED or FAILED, for the open step and the job; UNKNOWN, for the
+                job alone.
             failure: Why, for FAILED and UNKNOWN.
         """
         if self._ended:

@@ -1,0 +1,1 @@
+"""Tests of the job floor: one attempt at one instance, on the memory store."""

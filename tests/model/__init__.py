@@ -1,0 +1,1 @@
+"""The product against a naive interpreter of plans, on random plans."""

@@ -1,0 +1,195 @@
+"""Random plans, and the jobs and scripted user code that they stand for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from itertools import product
+from string import ascii_lowercase
+
+from attrs import define, field
+from hypothesis import strategies as st
+
+from tests.model.interpreter import (
+    COMPLETE,
+    TERMINALS,
+    DecisionSpec,
+    Odd,
+    Outcome,
+    Rules,
+    Spec,
+    StepSpec,
+    fits,
+    rank,
+)
+from triolet.actors import (
+    DeciderContext,
+    Decision,
+    Exit,
+    Job,
+    Step,
+    StepContext,
+    StepListener,
+)
+from triolet.storage.model.execution import Terminal
+
+SIZES = (1, 2, 3, 4, 5, 6, 7, 7, 7)
+PATTERNS = (
+    "*", "FAILED", "A*", "AB", "COMPLETED", "*B", "A?", "??", "?*", "B", "é*", "C*D",
+    "F*", "STOPPED",
+)  # fmt: skip
+CODES = ("A", "B", "AB", "AAB", "é", "éB", "FAILED", "COMPLETED", "STOPPED", "*")
+SAMPLES = CODES + tuple(
+    "".join(letters) for size in (1, 2, 3) for letters in product("ABéCDF", repeat=size)
+)
+
+
+def ambiguous(left: str, right: str) -> bool:
+    """Tell whether compiling would refuse the two patterns in one node."""
+    return rank(left) == rank(right) and any(
+        fits(left, code) and fits(right, code) for code in SAMPLES
+    )
+
+
+def _sound(rules: Rules) -> dict[str, str]:
+    kept: dict[str, str] = {}
+    for pattern, target in rules.items():
+        if not any(ambiguous(pattern, other) for other in kept):
+            kept[pattern] = target
+    return kept
+
+
+@lru_cache
+def _rules(later: tuple[str, ...]) -> st.SearchStrategy[dict[str, str]]:
+    # Nodes more often than terminals, and mostly a way on: plans shall be deep.
+    targets = st.sampled_from(TERMINALS + later * 2)
+    rules = st.dictionaries(st.sampled_from(PATTERNS), targets, max_size=3)
+    ways = st.sampled_from([*TERMINALS, None, *later[:2] * 5])
+    return st.builds(_merged, rules, ways)
+
+
+def _merged(rules: Rules, way: str | None) -> dict[str, str]:
+    fallback = {} if way is None else {"*": way}
+    return _sound({**rules, **fallback} or {"*": COMPLETE})
+
+
+def _scripts(usual: Outcome, *odd: Outcome) -> st.SearchStrategy[tuple[Outcome, ...]]:
+    outcomes = st.sampled_from([*[usual] * 4, *CODES, *odd])
+    scripts = st.lists(outcomes, min_size=1, max_size=4)
+    return scripts.map(lambda drawn: tuple(drawn))
+
+
+def _with_success(rules: dict[str, str]) -> dict[str, str]:
+    """A step with a rule for FAILED only is refused."""
+    return rules if rules.keys() - {"FAILED"} else {**rules, "*": COMPLETE}
+
+
+@lru_cache
+def _specs(name: str, later: tuple[str, ...]) -> st.SearchStrategy[Spec]:
+    steps = st.builds(
+        StepSpec,
+        id=st.just(name),
+        rules=st.none() | _rules(later).map(_with_success),
+        limit=st.sampled_from([None, None, 1, 2, 3]),
+        again=st.sampled_from([False, False, True]),
+        rich=st.booleans(),
+        script=_scripts(Odd.NONE, *[Odd.RAISE] * 3),
+    )
+    decisions = st.builds(
+        DecisionSpec,
+        id=st.just(name),
+        rules=_rules(later),
+        script=_scripts("A", Odd.RAISE),
+    )
+    return st.one_of(steps, steps, decisions)
+
+
+def _reached(nodes: tuple[Spec, ...]) -> tuple[Spec, ...]:
+    """Leave out what no rule leads to; edges go forward, so one pass will do."""
+    names = [node.id for node in nodes]
+    known = {names[0]}
+    for node, following in zip(nodes, [*names[1:], None], strict=True):
+        if node.id not in known:
+            continue
+        if node.rules is not None:
+            known.update(node.rules.values())
+        elif following is not None:
+            known.add(following)
+    return tuple(node for node in nodes if node.id in known)
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> tuple[Spec, ...]:
+    """Draw a plan: edges lead forward, and every node is reached by some edge."""
+    names = tuple(ascii_lowercase[: draw(st.sampled_from(SIZES))])
+    nodes = [
+        draw(_specs(name, names[position:])) for position, name in enumerate(names, 1)
+    ]
+    return _reached(tuple(nodes))
+
+
+def described(nodes: tuple[Spec, ...]) -> Iterator[str]:
+    """Write a plan down, one node in a line."""
+    yield from map(repr, nodes)
+
+
+@define(eq=False)
+class Script:
+    """The user code of one instance: does what the plan says and notes its calls."""
+
+    calls: list[str] = field(factory=list)
+    _counts: dict[str, int] = field(factory=dict)
+
+    def job(self, nodes: tuple[Spec, ...]) -> Job:
+        """Make the job that the plan stands for."""
+        return Job("drawn", [self._node(node) for node in nodes])
+
+    def _node(self, node: Spec) -> Step | Decision:
+        if isinstance(node, DecisionSpec):
+            return Decision(node.id, self._decider(node), then=_then(node.rules))
+        return Step(
+            node.id,
+            self._tasklet(node),
+            then=None if node.rules is None else _then(node.rules),
+            start_limit=node.limit,
+            allow_start_if_complete=node.again,
+            listeners=[_AUDIT] if node.rich else [],
+        )
+
+    def _next(self, node: Spec) -> Outcome:
+        count = self._counts.get(node.id, 0)
+        self._counts[node.id] = count + 1
+        self.calls.append(node.id)
+        return node.script[min(count, len(node.script) - 1)]
+
+    def _tasklet(self, node: StepSpec) -> Callable[[StepContext], Exit | None]:
+        def tasklet(ctx: StepContext) -> Exit | None:
+            if node.rich:
+                ctx.state["attempt"] = ctx.attempt
+            outcome = self._next(node)
+            if outcome is Odd.RAISE:
+                raise ValueError("as the script says")
+            return None if isinstance(outcome, Odd) else Exit(outcome)
+
+        return tasklet
+
+    def _decider(self, node: DecisionSpec) -> Callable[[DeciderContext], str]:
+        def decider(ctx: DeciderContext) -> str:
+            outcome = self._next(node)
+            if isinstance(outcome, Odd):
+                raise TypeError("as the script says")
+            return outcome
+
+        return decider
+
+
+def _look(ctx: StepContext, *outcome: object) -> None:
+    """Look at a step and change nothing."""
+
+
+_AUDIT = StepListener("audit", before=_look, after=_look)
+
+
+def _then(rules: Rules) -> Mapping[str, str | Terminal]:
+    return {
+        pattern: Terminal[target] if target in TERMINALS else target
+        for pattern, target in rules.items()
+    }
