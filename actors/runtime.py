@@ -115,7 +115,6 @@ class Runtime:
         self._store = store
         self._settings = settings
         self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
-        self._accepting = True
 
     async def launch(
         self,
@@ -156,7 +155,7 @@ class Runtime:
         Cancellation: The running step is cancelled, the execution is recorded as
             STOPPED, and `trio.Cancelled` goes on; the next launch continues.
         """
-        if not self._accepting:
+        if self._settings.closing.is_set():
             raise ShuttingDown
         compiled = job if isinstance(job, CompiledJob) else compile_job(job)
         given = _merged(parameters or {}, named)
@@ -171,7 +170,7 @@ class Runtime:
         scope = trio.CancelScope()
         self._running[execution.execution_id] = (execution.stop_token, mailbox)
         self._nursery.start_soon(_within, scope, execution, mailbox)
-        if not self._accepting:
+        if self._settings.closing.is_set():
             self.stop(execution.execution_id)
         try:
             yield
@@ -187,7 +186,7 @@ class Runtime:
                 None: all, and no more launches are taken.
         """
         if execution_id is None:
-            self._accepting = False
+            self._settings.closing.set()
         for known, (token, mailbox) in self._running.items():
             if execution_id in (None, known):
                 # No code of the job's begins any more, even before its actor reads this.

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 import trio
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ...storage.commands import (
     AlreadyRunning,
@@ -52,6 +52,8 @@ class LaunchSettings:
     limiter: trio.CapacityLimiter | None
     store_error_text: bool
     patience: float
+    closing: StopToken = field(factory=StopToken)
+    """Set when no more launches are taken."""
 
 
 @frozen(kw_only=True)
@@ -138,6 +140,8 @@ async def _open(
             if not request.wait:
                 raise running
             await _wait_for_lease(settings, request, running)
+            if settings.closing.is_set():
+                raise running
     return await settings.store.ask(command)
 
 
@@ -155,7 +159,8 @@ async def _wait_for_lease(
     announcer.tell(
         Event(kind=EventKind.LAUNCH_WAITING, seconds=seconds, message=message)
     )
-    await trio.sleep(seconds)
+    with trio.move_on_after(seconds):
+        await settings.closing.wait()
 
 
 def _execution(

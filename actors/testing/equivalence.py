@@ -1,0 +1,237 @@
+"""What a run comes to, and how two runs differ: the equivalence property as code.
+
+Compared is what a user can rely on: how the job ended, the latest row of every step,
+the last attempt's way through the plan, and the rows that user code enlisted. Ids,
+versions, attempts, times, failure ids and rolled-back chunks may differ.
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from attrs import asdict, evolve, field, frozen
+
+from ...storage.backend import Backend, run
+from ...storage.commands import ExecutionDetail, ListExecutions, ShowExecution
+from ...storage.model.execution import (
+    Counts,
+    Decision,
+    StepExecution,
+    TransitionKind,
+)
+from ...storage.model.status import UNRESOLVED, BatchStatus
+from .transcript import name
+
+Rows: TypeAlias = Mapping[str, Mapping[tuple[Any, ...], int]]
+"""How often each row stands in each table."""
+
+OURS = ("triolet_", "sqlite_")
+SHOWN_MAX = 5
+_QUESTION = UUID(int=0)
+
+
+@frozen(kw_only=True)
+class StepEnding:
+    """The latest row of one node and visit."""
+
+    status: BatchStatus
+    exit_code: str
+    counts: Counts
+    checkpoint: str | None
+    context: str | None
+
+
+@frozen(kw_only=True)
+class Ending:
+    """The durable state that a run has come to."""
+
+    status: BatchStatus | None = None
+    """Of the instance's last execution; None when there is none."""
+    exit_code: str | None = None
+    counts: Counts | None = None
+    steps: Mapping[str, StepEnding] = field(factory=dict)
+    """By node, with the visit when it is not the first."""
+    chain: tuple[str, ...] = ()
+    """The last execution's transitions, whether a step was run or reused."""
+    rows: Rows = field(factory=dict)
+    """Of all tables that are not ours."""
+    unresolved: tuple[str, ...] = ()
+    """Whatever is active or UNKNOWN, in any attempt."""
+
+
+class EquivalenceError(AssertionError):
+    """A disturbed run did not come to the end of the undisturbed one.
+
+    Attributes:
+        job: Its name.
+        store: The kind of store.
+        seed: Of the scenario.
+        disturbance: What was done to the run.
+        difference: What differs, one line for each thing.
+        commits: The transcript of the disturbed run.
+    """
+
+    def __init__(
+        self,
+        *,
+        job: str,
+        store: str,
+        seed: int,
+        disturbance: str,
+        difference: tuple[str, ...],
+        commits: tuple[str, ...],
+    ) -> None:
+        self.job = job
+        self.store = store
+        self.seed = seed
+        self.disturbance = disturbance
+        self.difference = difference
+        self.commits = commits
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        head = f"job {self.job!r} on {self.store}, seed {self.seed}: {self.disturbance}"
+        differs = [f"  {line}" for line in self.difference]
+        numbered = enumerate(self.commits, 1)
+        written = [f"  {number:3} {commit}" for number, commit in numbered]
+        return "\n".join(
+            [head, *differs, "The commits of the disturbed run:", *written]
+        )
+
+
+def ending_of(backend: Backend, rows: Rows) -> Ending:
+    """Read what a store with one instance has come to.
+
+    Args:
+        backend: Open, and asked through its port only.
+        rows: The rows of the users' tables, read by `rows_of`.
+    """
+    details = list(_executions(backend))
+    if not details:
+        return Ending(rows=rows)
+    latest = {_key(step): step for detail in details for step in detail.steps}
+    last = details[-1].execution
+    return Ending(
+        status=last.status,
+        exit_code=last.exit_code,
+        counts=_comparable(last.counts),
+        steps={key: _step_ending(step) for key, step in sorted(latest.items())},
+        chain=tuple(map(_transition, details[-1].decisions)),
+        rows=rows,
+        unresolved=tuple(line for detail in details for line in _unresolved(detail)),
+    )
+
+
+def _executions(backend: Backend) -> Iterator[ExecutionDetail]:
+    """Give all executions, oldest first."""
+    ids: list[int] = []
+    more = True
+    while more:
+        before = ids[-1] if ids else None
+        page = run(backend, _QUESTION, ListExecutions(before=before))
+        ids += [line.execution.id for line in page.lines]
+        more = page.more
+    for execution_id in reversed(ids):
+        yield run(backend, _QUESTION, ShowExecution(execution_id))
+
+
+def _key(step: StepExecution) -> str:
+    return step.node if step.visit == 1 else f"{step.node} (visit {step.visit})"
+
+
+def _comparable(counts: Counts) -> Counts:
+    return evolve(counts, rolled_back=0)
+
+
+def _step_ending(step: StepExecution) -> StepEnding:
+    return StepEnding(
+        status=step.status,
+        exit_code=step.exit_code,
+        counts=_comparable(step.counts),
+        checkpoint=step.checkpoint,
+        context=step.context,
+    )
+
+
+def _transition(made: Decision) -> str:
+    word = "decision" if made.kind is TransitionKind.DECIDER else "step"
+    return f"{word} {made.source!r}: {made.outcome} -> {name(made.target)}"
+
+
+def _unresolved(detail: ExecutionDetail) -> Iterator[str]:
+    execution = detail.execution
+    if execution.status in UNRESOLVED:
+        yield f"attempt {execution.attempt} is {execution.status}"
+    for step in detail.steps:
+        if step.status in UNRESOLVED:
+            where = f"step {step.node!r} of attempt {execution.attempt}"
+            yield f"{where} is {step.status}"
+
+
+def rows_of(database: sqlite3.Connection) -> Rows:
+    """Read all tables of a SQLite database that are not ours."""
+    names = database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    tables = [table for (table,) in names if not table.lower().startswith(OURS)]
+    return {table: Counter(_rows(database, table)) for table in sorted(tables)}
+
+
+def _rows(database: sqlite3.Connection, table: str) -> list[tuple[Any, ...]]:
+    quoted = table.replace('"', '""')
+    return database.execute(f'SELECT * FROM "{quoted}"').fetchall()
+
+
+def differences(wanted: Ending, found: Ending) -> Iterator[str]:
+    """Say what of *found* is not as *wanted*; nothing when the two are equivalent."""
+    for line in found.unresolved:
+        yield f"left behind: {line}"
+    for what in ("status", "exit_code", "counts"):
+        was, is_now = getattr(wanted, what), getattr(found, what)
+        if was != is_now:
+            yield f"the job's {what} should be {was}, is {is_now}"
+    for node in sorted(wanted.steps.keys() | found.steps.keys()):
+        yield from _step_differences(
+            node, wanted.steps.get(node), found.steps.get(node)
+        )
+    if wanted.chain != found.chain:
+        yield f"the way should be {_way(wanted)}, is {_way(found)}"
+    for table in sorted(wanted.rows.keys() | found.rows.keys()):
+        yield from _row_differences(
+            table, wanted.rows.get(table), found.rows.get(table)
+        )
+
+
+def _way(ending: Ending) -> str:
+    return "; ".join(ending.chain) or "empty"
+
+
+def _step_differences(
+    node: str, wanted: StepEnding | None, found: StepEnding | None
+) -> Iterator[str]:
+    if wanted is None or found is None:
+        yield f"step {node!r} should {'not ' if wanted is None else ''}have a row"
+        return
+    was, is_now = asdict(wanted, recurse=False), asdict(found, recurse=False)
+    for what in was:
+        if was[what] != is_now[what]:
+            yield f"step {node!r}: {what} should be {was[what]}, is {is_now[what]}"
+
+
+def _row_differences(
+    table: str,
+    wanted: Mapping[tuple[Any, ...], int] | None,
+    found: Mapping[tuple[Any, ...], int] | None,
+) -> Iterator[str]:
+    if wanted is None or found is None:
+        yield f"table {table!r} should {'not ' if wanted is None else ''}be there"
+        return
+    for what, more, less in (("lacks", wanted, found), ("repeats", found, wanted)):
+        wrong = Counter(more) - Counter(less)
+        if wrong:
+            shown = ", ".join(f"{row} x{times}" for row, times in _first(wrong))
+            yield f"table {table!r} {what} {wrong.total()} rows: {shown}"
+
+
+def _first(rows: Mapping[tuple[Any, ...], int]) -> list[tuple[tuple[Any, ...], int]]:
+    return sorted(rows.items(), key=repr)[:SHOWN_MAX]

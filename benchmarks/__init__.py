@@ -1,0 +1,1 @@
+"""How fast Triolet is, each figure beside a limit measured in the same run."""

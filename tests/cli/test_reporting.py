@@ -1,0 +1,166 @@
+"""Reports, listings and details, as people read them."""
+
+import pytest
+from attrs import evolve
+
+from triolet.actors import BatchStatus, Counts, Failure, FailureCategory, LaunchReport
+from triolet.actors.cli.formats import duration, elapsed, instant, table
+from triolet.actors.cli.reporting import (
+    counts_text,
+    failure_text,
+    outcome_of,
+    report_lines,
+)
+from triolet.actors.cli.showing import parameter_text
+from triolet.actors.plan.actions import LatestRow, StepReport
+from triolet.storage.model.execution import NO_COUNTS
+from triolet.storage.model.parameters import (
+    JobParameter,
+    ParameterKind,
+    ParameterSet,
+)
+
+FAILURE = Failure(
+    FailureCategory.USER_COMPONENT, 1, "tasklet_failed", "load", "ValueError", "no"
+)
+COMPLETED = LaunchReport(
+    job="orders",
+    instance_id=1,
+    execution_id=4,
+    attempt=2,
+    status=BatchStatus.COMPLETED,
+    exit_code="COMPLETED",
+    counts=Counts(),
+    failure=None,
+    steps=(),
+    parameters=ParameterSet(()),
+    run=None,
+    restart_of=None,
+    took_over=None,
+)
+
+
+def lines(report: LaunchReport) -> list[str]:
+    return list(report_lines(report, 2.5))
+
+
+def step(
+    node: str,
+    *,
+    reused: bool = False,
+    exit_code: str = "COMPLETED",
+    counts: Counts = NO_COUNTS,
+) -> StepReport:
+    row = LatestRow(
+        node=node,
+        step_id=1,
+        version=1,
+        status=BatchStatus.COMPLETED,
+        exit_code=exit_code,
+        counts=counts,
+        checkpoint=None,
+        context=None,
+    )
+    return StepReport(row, reused=reused)
+
+
+def test_a_report_begins_with_the_outcome() -> None:
+    assert lines(COMPLETED) == [
+        "job orders: COMPLETED in 2.5 s (execution 4, attempt 2)"
+    ]
+
+
+def test_a_report_names_the_run_and_what_it_continues() -> None:
+    (head, rest) = lines(evolve(COMPLETED, run=2, restart_of=3))
+    assert head.endswith("(execution 4, attempt 2, run 2)")
+    assert rest == "  continued execution 3"
+
+
+def test_a_takeover_is_said_once() -> None:
+    (_, rest) = lines(evolve(COMPLETED, restart_of=3, took_over=3))
+    assert rest == "  took over execution 3, whose process had died"
+
+
+def test_steps_stand_in_columns_with_their_counts() -> None:
+    counts = Counts(read=2_000, written=1_999, filtered=1, committed=2)
+    steps = (step("a", reused=True), step("load", exit_code="SMALL", counts=counts))
+    assert lines(evolve(COMPLETED, steps=steps))[1:] == [
+        "  a     reused  COMPLETED",
+        "  load  run     COMPLETED  SMALL  2,000 read, 1,999 written, 1 filtered, "
+        "2 chunks",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "hint"),
+    [
+        (BatchStatus.FAILED, "mend the cause and give the same command again"),
+        (BatchStatus.STOPPED, "give the same command again"),
+        (BatchStatus.UNKNOWN, "cannot be continued before its outcome is resolved"),
+    ],
+)
+def test_a_job_that_did_not_complete_says_how_to_go_on(
+    status: BatchStatus, hint: str
+) -> None:
+    report = evolve(COMPLETED, status=status, failure=FAILURE)
+    assert lines(report)[-2] == "  failure: load: ValueError: no [USER_COMPONENT]"
+    assert hint in lines(report)[-1]
+    assert outcome_of(report) == (
+        f"job 'orders' {status} (execution 4): load: ValueError: no [USER_COMPONENT]"
+    )
+
+
+def test_a_failure_without_a_message_shows_its_code() -> None:
+    bare = Failure(FailureCategory.STALE_RECOVERED, 1, "owner_died")
+    assert failure_text(bare) == "owner_died [STALE_RECOVERED]"
+
+
+def test_counts_of_a_tasklet_are_not_shown() -> None:
+    assert counts_text(Counts()) == ""
+    assert counts_text(Counts(read=1, rolled_back=2)) == (
+        "1 read, 0 written, 0 chunks, 2 rolled back"
+    )
+
+
+@pytest.mark.parametrize(
+    ("parameter", "text"),
+    [
+        (JobParameter("day", ParameterKind.STRING, "x"), "day = x"),
+        (JobParameter("on", ParameterKind.BOOL, True), "on = true"),
+        (
+            JobParameter("n", ParameterKind.I64, 5, identifying=False),
+            "n = 5 (not identifying)",
+        ),
+        (JobParameter("key", ParameterKind.STRING, "abc", secret=True), "key = ***"),
+    ],
+)
+def test_a_parameter_is_written_without_secrets(
+    parameter: JobParameter, text: str
+) -> None:
+    assert parameter_text(parameter) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (10.4, "10 s"),
+        (59.4, "59 s"),
+        (60.4, "1:00"),
+        (187, "3:07"),
+        (3723, "1:02:03"),
+    ],
+)
+def test_a_length_of_time_is_short_to_read(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_instants_are_utc_and_unknown_ones_a_dash() -> None:
+    assert instant(1_700_000_000_999_999) == "2023-11-14 22:13:20"
+    assert (instant(None), elapsed(None, 5), elapsed(5, None)) == ("-", "-", "-")
+    assert elapsed(1_000_000, 3_500_000) == "2.5 s"
+
+
+def test_columns_are_aligned_without_trailing_blanks() -> None:
+    assert table([["a", "bb", ""], ["ccc", "d", ""]]) == ["a    bb", "ccc  d"]

@@ -1,0 +1,251 @@
+"""Jobs of every kind that this release has, each with its story.
+
+What fails does so in the first attempt only, so that one more launch brings the job to
+its end; a job that fails for ever has a story of one launch.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import trio
+
+from tests.job.components import AsyncReader, ListReader, RowWriter
+from triolet.actors import (
+    COMPLETE,
+    FILTERED,
+    STOP,
+    Chunk,
+    Cursor,
+    DeciderContext,
+    Decision,
+    Exit,
+    Job,
+    Node,
+    Step,
+    StepContext,
+    StepListener,
+    StepOutcome,
+    TableWriter,
+)
+from triolet.actors.testing import Scenario
+
+ITEMS = tuple(range(1, 8))
+
+
+async def note(ctx: StepContext) -> None:
+    """Work with a state, and with checkpoints of trio."""
+    await trio.lowlevel.checkpoint()
+    ctx.state["done"] = ctx.node
+    await trio.lowlevel.checkpoint()
+
+
+def plain(ctx: StepContext) -> None:
+    ctx.state["key"] = ctx.idempotency_key
+
+
+async def cooperative(ctx: StepContext) -> None:
+    for number in range(3):
+        if ctx.stop.is_set():
+            return
+        ctx.state["number"] = number
+        await trio.sleep(1)
+
+
+async def first_time_broken(ctx: StepContext) -> None:
+    ctx.state["tried"] = True
+    await trio.lowlevel.checkpoint()
+    if ctx.attempt == 1:
+        raise ValueError("the first time it fails")
+
+
+async def code(text: str, ctx: StepContext) -> Exit:
+    return Exit(text)
+
+
+async def answer(ctx: DeciderContext) -> str:
+    await trio.lowlevel.checkpoint()
+    return "YES" if ctx.state_of("a") else "NO"
+
+
+def wait_once(ctx: DeciderContext) -> str:
+    return "WAIT" if ctx.attempt == 1 else "GO"
+
+
+def sequential() -> Job:
+    return Job(
+        "sequential", [Step("a", note), Step("b", plain), Step("c", cooperative)]
+    )
+
+
+def deciding() -> Job:
+    return Job(
+        "deciding",
+        [
+            Decision("entry", lambda ctx: "GO", then={"GO": "a"}),
+            Step("a", note),
+            Decision("enough", answer, then={"YES": "b", "*": STOP}),
+            Step("b", partial(code, "PART"), then={"PART": "again"}),
+            Decision("again", lambda ctx: "X", then={"X": "broken", "Y": "skipped"}),
+            Step("skipped", note),
+            Step("broken", first_time_broken, then={"*": "last"}),
+            Decision("last", answer, then={"YES": "c"}),
+            Step("c", plain),
+        ],
+    )
+
+
+def failing_once() -> Job:
+    return Job(
+        "failing", [Step("a", note), Step("b", first_time_broken), Step("c", note)]
+    )
+
+
+def failing_always() -> Job:
+    async def broken(ctx: StepContext) -> None:
+        raise ValueError("it always fails")
+
+    return Job("broken", [Step("a", note), Step("b", broken), Step("c", note)])
+
+
+def unmapped() -> Job:
+    step = Step("a", partial(code, "LATE"), then={"COMPLETED": "b"})
+    return Job("unmapped", [step, Step("b", note)])
+
+
+def routed_failure() -> Job:
+    def broken(ctx: StepContext) -> None:
+        raise ValueError("this leads to the clean-up")
+
+    nodes: list[Node] = [
+        Step("a", note),
+        Step("b", broken, then={"FAILED": "tidy", "*": COMPLETE}),
+        Step("tidy", note),
+    ]
+    return Job("routed", nodes)
+
+
+def stopping_once() -> Job:
+    then = {"WAIT": STOP, "GO": "b"}
+    return Job(
+        "stopping",
+        [Step("a", note), Decision("wait", wait_once, then=then), Step("b", note)],
+    )
+
+
+def listening() -> Job:
+    async def before(ctx: StepContext) -> None:
+        ctx.state["before"] = True
+        await trio.lowlevel.checkpoint()
+
+    async def after(ctx: StepContext, outcome: StepOutcome) -> Exit | None:
+        await trio.lowlevel.checkpoint()
+        return Exit("PART") if outcome.exit_code == "COMPLETED" else None
+
+    def refuse(ctx: StepContext) -> None:
+        if ctx.attempt == 1:
+            raise ValueError("not yet")
+
+    both = StepListener("both", before=before, after=after)
+    refusing = StepListener("refusing", before=refuse)
+    return Job(
+        "listening",
+        [
+            Step("a", note, listeners=[both], then={"PART": "b"}),
+            Step("b", plain, listeners=[both, refusing]),
+            Step("c", note),
+        ],
+    )
+
+
+def _odd(item: int) -> object:
+    return FILTERED if item % 2 else item
+
+
+def _broken_at_five(ctx: list[int], item: int) -> int:
+    if item == 5 and ctx:
+        ctx.pop()
+        raise ValueError("this item is broken the first time")
+    return item
+
+
+async def _slowly(item: int) -> int:
+    await trio.lowlevel.checkpoint()
+    return item * 10
+
+
+def copying() -> Job:
+    """Copies, with a filter, then with an async reader and processor."""
+    slow = Chunk(AsyncReader(ListReader(ITEMS)), RowWriter(), _slowly, size=2)
+    return Job(
+        "copying",
+        [
+            Step("copy", Chunk(ListReader(ITEMS), RowWriter(), _odd, size=3)),
+            Step("slowly", slow),
+            Step("nothing", Chunk(ListReader(()), RowWriter(), size=3)),
+        ],
+    )
+
+
+def copying_with_failure() -> Job:
+    processor = partial(_broken_at_five, [1])
+    listener = StepListener("quiet", before=lambda ctx: None)
+    reader, writer = ListReader(ITEMS), TableWriter("numbers", {"number": int})
+    chunk = Chunk(reader, writer, lambda item: (processor(item),), size=2)
+    return Job(
+        "restarted",
+        [Step("a", note), Step("copy", chunk, listeners=[listener]), Step("c", note)],
+    )
+
+
+def writing() -> Job:
+    def write(cursor: Cursor, ctx: StepContext) -> None:
+        cursor.execute("CREATE TABLE IF NOT EXISTS notes (node, attempt)")
+        cursor.execute("INSERT INTO notes VALUES (?, ?)", (ctx.node, "once"))
+        if ctx.node == "b" and ctx.attempt == 1:
+            raise ValueError("the first write fails")
+
+    return Job(
+        "writing",
+        [
+            Step("a", note, write=write),
+            Step("b", plain, write=write),
+            Step("c", note, write=write, then={"*": "d"}),
+            Decision("d", lambda ctx: "END", then={"END": COMPLETE}),
+        ],
+    )
+
+
+def long_lasting() -> Job:
+    """Long enough for heartbeats."""
+
+    async def sleep(ctx: StepContext) -> None:
+        await trio.sleep(25)
+
+    return Job("lasting", [Step("a", sleep), Step("b", sleep)])
+
+
+STORIES: dict[Callable[[], Job], int] = {
+    sequential: 1,
+    deciding: 2,
+    failing_once: 2,
+    failing_always: 1,
+    unmapped: 1,
+    routed_failure: 1,
+    stopping_once: 2,
+    listening: 2,
+    copying: 1,
+    copying_with_failure: 2,
+    writing: 2,
+    long_lasting: 1,
+}
+"""How many launches each job has until it ends."""
+
+
+def scenario(job: Callable[[], Job], store: str, seed: int = 0) -> Scenario:
+    return Scenario(
+        job,
+        parameters={"day": "2026-11-30"},
+        store=store,
+        seed=seed,
+        launches=STORIES[job],
+    )
