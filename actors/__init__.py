@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from .plan.definition import Parameter as Parameter
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
+    from .runtime import ComponentsInUse as ComponentsInUse
     from .runtime import Runtime as Runtime
     from .runtime import RuntimeOptions as RuntimeOptions
     from .runtime import ShuttingDown as ShuttingDown
@@ -160,6 +161,7 @@ __all__ = [
     "ChunkKey",
     "CommitOutcomeUnknown",
     "CompiledJob",
+    "ComponentsInUse",
     "Correlated",
     "CorruptRecord",
     "Counts",

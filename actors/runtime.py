@@ -71,6 +71,21 @@ def _seeded() -> Random:
     return Random(SystemRandom().getrandbits(256))
 
 
+@error
+class ComponentsInUse(TrioletError):
+    """A running launch uses the same reader or writer objects; nothing was written."""
+
+    code = "components_in_use"
+    job: str
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"a reader or writer of job {self.job!r} is in use by another launch: build "
+            "the job anew for each launch that runs at the same time"
+        )
+
+
 @frozen(kw_only=True)
 class RuntimeOptions:
     """How a runtime works.
@@ -115,6 +130,7 @@ class Runtime:
         self._store = store
         self._settings = settings
         self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
+        self._claims: set[int] = set()
 
     async def launch(
         self,
@@ -150,6 +166,8 @@ class Runtime:
                 would be continued.
             OutcomeUnresolved: An earlier attempt ended UNKNOWN.
             ShuttingDown: `stop` was called.
+            ComponentsInUse: Another launch of this runtime that has not ended uses the
+                same reader or writer objects.
             StoreError: The store failed; the class says what became of the job.
 
         Cancellation: The running step is cancelled, the execution is recorded as
@@ -160,9 +178,22 @@ class Runtime:
         compiled = job if isinstance(job, CompiledJob) else compile_job(job)
         given = _merged(parameters or {}, named)
         request = request_of(compiled, given, anew=anew, wait=wait)
-        execution = await open_execution(self._settings, request)
-        with self._listening(execution):
-            return await execution.run()
+        with self._claimed(compiled):
+            execution = await open_execution(self._settings, request)
+            with self._listening(execution):
+                return await execution.run()
+
+    @contextmanager
+    def _claimed(self, job: CompiledJob) -> Iterator[None]:
+        """Keep the job's readers and writers from a second launch at the same time."""
+        claimed = {id(component) for component in job.components}
+        if not self._claims.isdisjoint(claimed):
+            raise ComponentsInUse(job.plan.job)
+        self._claims |= claimed
+        try:
+            yield
+        finally:
+            self._claims -= claimed
 
     @contextmanager
     def _listening(self, execution: JobExecution) -> Iterator[None]:

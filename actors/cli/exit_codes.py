@@ -40,6 +40,7 @@ BY_ERROR = {
     "definition_drift": REFUSED,
     "execution_not_found": NOT_FOUND,
     "rejected": CONFLICT,
+    "components_in_use": CONFLICT,
     "outcome_unresolved": UNKNOWN,
     "commit_outcome_unknown": UNKNOWN,
     "store_error": STORE,

@@ -314,6 +314,8 @@ class JobExecution:
             log.warning(
                 "execution %d could not be closed: %s", self._opened.execution_id, exc
             )
+        else:
+            self._tell(Event(kind=EventKind.JOB_ENDED, status=status))
 
     def _infrastructure(self, exc: StoreError) -> Failure:
         if isinstance(exc, StoreUnavailable):

@@ -62,6 +62,19 @@ def _process_start(pid: int) -> str | None:
         return None
 
 
+def _gone(pid: int) -> None:
+    """Make sure that nobody has this pid, for ``/proc`` may hide other users' processes.
+
+    Raises:
+        OSError: Somebody has it, and may not be looked at.
+    """
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return
+    raise PermissionError(f"process {pid} exists and is hidden")
+
+
 def _start_of(pid: int) -> str | None:
     """Read when a process started; None when there is none that runs.
 
@@ -71,6 +84,7 @@ def _start_of(pid: int) -> str | None:
     try:
         stat = (_PROC / str(pid) / "stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
+        _gone(pid)
         return None
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else fields[_START_TIME_FIELD]

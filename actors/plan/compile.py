@@ -45,6 +45,17 @@ class CompiledJob:
     decisions: Mapping[str, Decision]
     parameters: tuple[Parameter, ...]
 
+    @property
+    def components(self) -> tuple[object, ...]:
+        """The readers and writers, which serve one launch at a time."""
+        chunks = (step.work for step in self.steps.values())
+        return tuple(
+            component
+            for chunk in chunks
+            if isinstance(chunk, Chunk)
+            for component in (chunk.reader, chunk.writer)
+        )
+
 
 def compile_job(job: Job) -> CompiledJob:
     """Check a job and make its plan; nothing of the user's is called.

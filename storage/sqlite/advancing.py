@@ -69,17 +69,22 @@ WHERE id = :step AND execution_id = :execution AND version = :version
 _FINISH = {status: _finish_statement(status) for status in BatchStatus}
 
 
-def write_first(db: sqlite3.Connection, command: Advance) -> Advance:
-    """Carry out a command's enlisted write, if it is not refused; give the rest.
+def write_first(db: sqlite3.Connection, command: Advance, now: int) -> Advance:
+    """Carry out a command's enlisted write, unless it is refused; give the rest.
 
-    The write may take long, and the step has not ended before it has.
+    The write may take long, and the step has not ended before it has. Whether the rest
+    is refused is tried out before user code runs.
     """
     assert command.write is not None
-    _check_fence(db, command.execution_id, command.owner_id)
-    if command.finish is not None:
-        _check_finish(db, command, command.finish)
+    rest = evolve(command, write=None)
+    db.execute("SAVEPOINT trial")
+    try:
+        advance(db, rest, now)
+    finally:
+        db.execute("ROLLBACK TO trial")
+        db.execute("RELEASE trial")
     write_enlisted(db, command.write)
-    return evolve(command, write=None)
+    return rest
 
 
 def advance(db: sqlite3.Connection, command: Advance, now: int) -> Advanced:
@@ -162,18 +167,11 @@ def _finish(
     if changed.rowcount == 1:
         return
     _check_fence(db, command.execution_id, command.owner_id)
-    _check_finish(db, command, finish)
-    raise InternalError("a step's end matched no row")
-
-
-def _check_finish(db: sqlite3.Connection, command: Advance, finish: StepEnd) -> None:
     status, version = _step_state(db, command.execution_id, finish.step_id)
-    begun = command.begin == finish.step_id
-    if begun and status is BatchStatus.STARTING:
-        status, version = BatchStatus.STARTED, version + 1
     if version != finish.version:
         raise StaleVersion(finish.version, version)
     check_transition(status, finish.status)
+    raise InternalError("a step's end matched no row")
 
 
 def _decide(
@@ -310,7 +308,14 @@ WHERE id = :step AND execution_id = :execution AND version = :version
 def commit_chunk(
     db: sqlite3.Connection, command: CommitChunk, now: int
 ) -> ChunkCommitted:
-    """Make a chunk durable: the checkpoint first, then the enlisted rows."""
+    """Make a chunk durable: the enlisted rows, then the checkpoint.
+
+    The rows come first, so that user code that ends the transaction in spite of its
+    contract takes its own rows with it and nothing of ours.
+    """
+    if command.write is not None:
+        _check_chunk(db, command)
+        write_enlisted(db, command.write)
     counts = command.counts
     changed = db.execute(
         _CHUNK,
@@ -329,14 +334,18 @@ def commit_chunk(
         },
     )
     if changed.rowcount != 1:
-        _check_fence(db, command.execution_id, command.owner_id)
-        status, version = _step_state(db, command.execution_id, command.step_id)
-        if status is not BatchStatus.STARTED:
-            raise IllegalTransition(status, BatchStatus.STARTED)
-        raise StaleVersion(command.version, version)
-    if command.write is not None:
-        write_enlisted(db, command.write)
+        _check_chunk(db, command)
+        raise InternalError("a chunk matched no row")
     return ChunkCommitted(now)
+
+
+def _check_chunk(db: sqlite3.Connection, command: CommitChunk) -> None:
+    _check_fence(db, command.execution_id, command.owner_id)
+    status, version = _step_state(db, command.execution_id, command.step_id)
+    if status is not BatchStatus.STARTED:
+        raise IllegalTransition(status, BatchStatus.STARTED)
+    if version != command.version:
+        raise StaleVersion(command.version, version)
 
 
 def enlist(db: sqlite3.Connection, command: Enlist, now: int) -> Enlisted:

@@ -200,7 +200,8 @@ class SqliteBackend:
         enlisted = command.enlisted
         try:
             if isinstance(command, Advance) and command.write is not None:
-                command, now = advancing.write_first(self._db, command), self._clock()
+                command = advancing.write_first(self._db, command, now)
+                now = self._clock()
             return _HANDLERS[type(command)](self._db, command, now)
         except TrioletError as rejection:
             if self._db.total_changes == changes and not enlisted:

@@ -1,6 +1,7 @@
 """Launching: what is checked, in which order, and who may have the instance."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import trio
 import trio.testing
 from attrs import evolve
 
+from tests.job.components import copying
 from tests.job.harness import (
     Store,
     Trace,
@@ -21,6 +23,7 @@ from tests.storage.backends import abandon
 from triolet.actors import (
     AlreadyRunning,
     BatchStatus,
+    ComponentsInUse,
     DefinitionDrift,
     DefinitionError,
     IncompatibleDefinition,
@@ -29,6 +32,7 @@ from triolet.actors import (
     InvalidName,
     InvalidParameter,
     InvalidValue,
+    Job,
     OutcomeUnknown,
     OutcomeUnresolved,
     Parameter,
@@ -332,3 +336,23 @@ def test_options_out_of_their_bounds_are_refused(
 ) -> None:
     with pytest.raises(InvalidValue):
         make()
+
+
+async def test_two_launches_at_once_do_not_share_a_reader(store: Store) -> None:
+    started, go_on = trio.Event(), trio.Event()
+
+    async def wait(ctx: StepContext) -> None:
+        started.set()
+        await go_on.wait()
+
+    chunk, _, _ = copying([1, 2, 3])
+    both = Job("copy", [Step("wait", wait), Step("copy", chunk)])
+    async with running(store) as runtime, trio.open_nursery() as nursery:
+        nursery.start_soon(partial(runtime.launch, both, n=1))
+        await started.wait()
+        with pytest.raises(ComponentsInUse, match="build the job anew"):
+            await runtime.launch(both, n=2)
+        assert len((await runtime.list()).lines) == 1
+        go_on.set()
+    async with running(store) as runtime:
+        assert (await runtime.launch(both, n=2)).status is BatchStatus.COMPLETED

@@ -1,6 +1,8 @@
 """Is the other process alive? Known, known not to be, or honestly unknown."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,7 +52,13 @@ def test_a_process_with_the_same_pid_and_start_time_is_alive(proc: Path) -> None
 
 
 def test_a_process_that_is_not_there_is_dead(proc: Path) -> None:
-    assert is_alive(evolve(OTHER, pid=1)) is False
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    assert is_alive(evolve(OTHER, pid=ended.pid)) is False
+
+
+def test_a_process_that_is_hidden_is_not_taken_for_dead(proc: Path) -> None:
+    assert is_alive(evolve(OTHER, pid=os.getppid())) is None
 
 
 def test_a_process_that_took_over_the_pid_is_another_one(proc: Path) -> None:

@@ -1,0 +1,1 @@
+"""The job execution actor, its steps, and the boundary around user code."""

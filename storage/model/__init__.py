@@ -1,0 +1,1 @@
+"""The model: values, statuses, errors and digests. Imports nothing of ours."""
