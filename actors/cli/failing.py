@@ -28,6 +28,5 @@ def _explain(exc: TrioletError) -> None:
     if not isinstance(exc, DefinitionError) or len(exc.problems) < 2:
         complain(str(exc))
         return
-    complain(f"job {exc.job!r} has {len(exc.problems)} mistakes:")
-    for problem in exc.problems:
-        complain(f"  - {problem}")
+    mistakes = (str(problem) for problem in exc.problems)
+    complain(f"job {exc.job!r} has {len(exc.problems)} mistakes:", *mistakes)

@@ -15,9 +15,9 @@ def instant(micros: int | None) -> str:
 
 def duration(seconds: float) -> str:
     """Write a length of time: ``0.4 s``, ``12 s``, ``3:07``, ``1:02:03``."""
-    if seconds < 10:
+    if round(seconds, 1) < 10:
         return f"{seconds:.1f} s"
-    if seconds < 60:
+    if round(seconds) < 60:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

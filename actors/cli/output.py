@@ -47,9 +47,10 @@ def emit(lines: Iterable[str]) -> None:
         raise OutputFailed(exc.strerror or type(exc).__name__) from exc
 
 
-def complain(sentence: str) -> None:
+def complain(sentence: str, *details: str) -> None:
     """Say something on standard error, if anybody can still hear it."""
+    lines = [f"triolet: {plain(sentence)}", *(f"  - {plain(one)}" for one in details)]
     try:
-        print(f"triolet: {plain(sentence)}", file=sys.stderr, flush=True)
+        print("\n".join(lines), file=sys.stderr, flush=True)
     except OSError:
         return

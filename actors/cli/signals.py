@@ -46,8 +46,8 @@ class Interruptions:
             return
         request, self._request = self._request, None
         if self._running and request is not None:
-            complain("stopping the job; a second Ctrl-C ends the process at once")
             request()
+            complain("stopping the job; a second Ctrl-C ends the process at once")
             return
         if self._running:
             complain("ended at once; the next launch continues from the last commit")
