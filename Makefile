@@ -8,7 +8,7 @@ PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 demo: .venv/flights
 	@$(BIN)/python -m scenarios.flights.demo
 
-test: lint types
+test: lint types .venv/flights
 	@$(BIN)/pytest -q -n 2
 
 bench: .venv/flights

@@ -173,8 +173,4 @@ def test_the_source_is_summed_without_triolet(tmp_path: Path) -> None:
 
 
 def test_the_real_file_has_the_declared_columns() -> None:
-    try:
-        path = flights.data_file()
-    except FileNotFoundError:
-        pytest.skip("the data package is not installed")
-    assert list(next(records(path))) == list(flights.COLUMNS)
+    assert list(next(records(flights.data_file()))) == list(flights.COLUMNS)
