@@ -14,7 +14,14 @@ from pathlib import Path
 import trio
 from attrs import frozen
 
-from triolet.actors import BatchStatus, Job, LaunchReport, open_runtime
+from triolet.actors import (
+    BatchStatus,
+    Job,
+    LaunchReport,
+    RuntimeOptions,
+    open_runtime,
+)
+from triolet.actors.cli.running import PATIENCE_SECS
 
 from . import flights
 from .benchmark import (
@@ -33,6 +40,7 @@ PEAK_MIB = 120.0
 GROWTH_MIB = 10.0
 TIMES_LONGER = 4
 ROOT = Path(__file__).parents[1]
+AS_THE_COMMAND_LINE = RuntimeOptions(patience=PATIENCE_SECS)
 
 Lines = Callable[[], Iterator[str]]
 
@@ -119,7 +127,7 @@ def durable_load(workspace: Workspace, load: Load) -> float:
 
 
 async def _launched(url: str, job: Job) -> tuple[float, LaunchReport]:
-    async with open_runtime(url) as runtime:
+    async with open_runtime(url, AS_THE_COMMAND_LINE) as runtime:
         began = time.perf_counter()
         report = await runtime.launch(job)
         return time.perf_counter() - began, report
