@@ -1,6 +1,7 @@
 """The database of the memory store's users: where their enlisted writes go."""
 
 import sqlite3
+from weakref import finalize
 
 from ..commands import EnlistedWrite, WriteFailed
 
@@ -18,6 +19,8 @@ class Business:
             self._connection = sqlite3.connect(
                 ":memory:", isolation_level=None, check_same_thread=False
             )
+            # It lives as long as the store, which nobody need close.
+            finalize(self, self._connection.close)
         return self._connection
 
     def write(self, write: EnlistedWrite) -> None:

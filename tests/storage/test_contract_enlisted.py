@@ -176,6 +176,20 @@ def test_a_write_that_ends_the_transaction_has_failed(
     assert trades(client, opened) == []
 
 
+def test_the_time_that_a_write_takes_belongs_to_the_step(
+    client: Client, opened: Opened
+) -> None:
+    began = client.clock.now
+
+    def write(cursor: Cursor) -> None:
+        client.clock.now += 7
+
+    reply = client.advance(opened, finish=step_end(1), write=write)
+
+    assert reply.at == began + 7
+    assert client.step(1).ended_at == began + 7
+
+
 def test_the_cursor_ends_with_the_write(client: Client, opened: Opened) -> None:
     kept: list[Cursor] = []
     client.ask(enlisting(opened, kept.append))
