@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import trio
+
 from . import cli_start, csv_load, memory, sqlite
 from .benchmark import Benchmark, DataMissing, Workspace
 from .rows import Row, WrongResult, table
@@ -41,11 +43,12 @@ def selected(prefix: str, every: Sequence[Benchmark] = ALL) -> tuple[Benchmark, 
 
 
 def machine() -> str:
-    """Say on what the figures were measured, and how busy it was before."""
+    """Say on what the figures were measured, and how fast and busy it was before."""
     load = os.getloadavg()[0]
     return (
         f"{os.cpu_count()} cores (load {load:.1f}), Python {platform.python_version()}, "
-        f"SQLite {sqlite3.sqlite_version}, {time.strftime('%Y-%m-%d')}"
+        f"SQLite {sqlite3.sqlite_version}, {time.strftime('%Y-%m-%d')}; "
+        f"a trio checkpoint takes {trio.run(memory.checkpoint_cpu):.1f} us of CPU"
     )
 
 

@@ -54,6 +54,14 @@ async def measure_cpu(size: Size) -> tuple[list[float], list[float]]:
     return empty, filled
 
 
+async def checkpoint_cpu(checkpoints: int = 20_000) -> float:
+    """Give microseconds of CPU for one pass of trio's scheduler, the yardstick here."""
+    began = time.process_time()
+    for _ in range(checkpoints):
+        await trio.lowlevel.checkpoint()
+    return (time.process_time() - began) / checkpoints * 1e6
+
+
 def step_cpu(name: str, _: Workspace, size: Size = FULL_SIZE) -> Row:
     """Report the worse of the two stores."""
     rows = [

@@ -25,7 +25,7 @@ class Size:
 
     commits: int = 2000
     jobs: int = 200
-    rounds: int = ROUNDS
+    rounds: int = ROUNDS + 2
 
 
 FULL_SIZE = Size()

@@ -60,8 +60,6 @@ MINUTE = 60_000_000
 JOBS = ("settlement", "Wäsche")
 NODES = ("load", "rates", "report", "数", "é", "e\u0301", "z")
 PARAMETERS = (
-    parameters_of({"day": "2026-11-30"}),
-    parameters_of({"day": "2026-11-30", "limit": 7, "full": True}),
     ParameterSet(
         (
             JobParameter("day", ParameterKind.STRING, "2026-11-30"),
@@ -69,6 +67,8 @@ PARAMETERS = (
             JobParameter("note", ParameterKind.STRING, "again", False),
         )
     ),
+    parameters_of({"day": "2026-11-30"}),
+    parameters_of({"day": "2026-11-30", "limit": 7, "full": True}),
     ParameterSet(),
 )
 COUNTS = (Counts(), Counts(3, 2, 2, 1, 1, 0), Counts(8, 7, 6, 5, 4, 3))
@@ -298,7 +298,7 @@ def step_ends(draw: st.DrawFn, step: StepExecution, sequence: int) -> StepEnd:
     status = draw(
         st.sampled_from(list(BatchStatus))
         if flaw == "status"
-        else st.sampled_from([completed, completed, *others])
+        else st.sampled_from([completed, completed, *others, BatchStatus.UNKNOWN])
     )
     folded = Folded(sequence, draw(st.sampled_from(TARGETS)))
     return StepEnd(
@@ -321,7 +321,7 @@ def new_decisions(draw: st.DrawFn, dump: Dump, sequence: int) -> NewDecision:
         sequence=draw(st.integers(1, 4)) if flaw == "sequence" else sequence,
         source=draw(st.sampled_from(NODES)),
         step_id=NONSENSE if flaw == "step" else draw(st.sampled_from([None, *steps])),
-        kind=draw(st.sampled_from([*TransitionKind])),
+        kind=draw(st.sampled_from([TransitionKind.DECIDER, *TransitionKind])),
         outcome="YES",
         target=draw(st.sampled_from(TARGETS)),
         digest=draw(st.sampled_from(DIGESTS)),

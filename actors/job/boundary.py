@@ -8,6 +8,7 @@ import inspect
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 import trio
@@ -155,6 +156,12 @@ def _first_leaf(exc: BaseException) -> BaseException:
 
 def is_async(function: object) -> bool:
     """Tell whether calling *function* gives a coroutine."""
+    # The usual case, before inspect looks for partials, methods and marks.
+    if (
+        isinstance(function, FunctionType)
+        and function.__code__.co_flags & inspect.CO_COROUTINE
+    ):
+        return True
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004  # its kind is asked for
     )

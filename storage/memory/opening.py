@@ -58,9 +58,10 @@ def open_execution(
         if _holds_unknown(dead):
             _leave_unresolved(dead, command.failure_id, now)
             return OutcomeUnresolved(dead.record.id)
-    stored = decode_parameters(
-        encode_parameters(occurrence.parameters, identifying_only=False)
-    )
+    # Only a secret is stored otherwise than given; the text is made for its limits.
+    text = encode_parameters(occurrence.parameters, identifying_only=False)
+    secret = any(one.secret for one in occurrence.parameters)
+    stored = decode_parameters(text) if secret else occurrence.parameters
     first = command.first if previous is None else None
     if first is not None and first.inherit is not None:
         raise StepUnknown(first.inherit)

@@ -5,6 +5,7 @@ the statement, and only when it changed nothing does a second look find out why.
 """
 
 import sqlite3
+from collections.abc import Iterable
 
 from attrs import evolve
 
@@ -39,16 +40,24 @@ from ..model.status import (
     check_transition,
 )
 
-_ACTIVE = "status IN ('STARTING', 'STARTED', 'STOPPING')"
+
+def _any_of(statuses: Iterable[BatchStatus]) -> str:
+    """Write a condition on a row's status.
+
+    IN would fill a temporary index anew whenever the statement is carried out.
+    """
+    choices = " OR ".join(f"status = '{one.value}'" for one in statuses)
+    return f"({choices or 'FALSE'})"
+
+
 _FENCE = (
-    "EXISTS (SELECT 1 FROM triolet_execution WHERE id = :execution "
-    f"AND owner_id = :owner AND {_ACTIVE})"
+    "EXISTS (SELECT 1 FROM triolet_execution WHERE id = :execution AND "
+    f"owner_id = :owner AND {_any_of(one for one in BatchStatus if one.active)})"
 )
 
 
 def _sources(target: BatchStatus) -> str:
-    found = [status for status in TRANSITIONS if target in TRANSITIONS[status]]
-    return "(" + ", ".join(f"'{status.value}'" for status in found) + ")"
+    return _any_of(one for one in TRANSITIONS if target in TRANSITIONS[one])
 
 
 def _finish_statement(target: BatchStatus) -> str:
@@ -62,7 +71,7 @@ UPDATE triolet_step SET status = '{target.value}', exit_code = :exit,
     decision_sequence = coalesce(:sequence, decision_sequence),
     decision_target = coalesce(:target, decision_target)
 WHERE id = :step AND execution_id = :execution AND version = :version
-    AND status IN {_sources(target)} AND {_FENCE}
+    AND {_sources(target)} AND {_FENCE}
 """
 
 

@@ -189,6 +189,26 @@ def test_parameters_that_do_not_identify_are_stored_with_the_execution(
     assert client.dump().instances[0].parameters == ParameterSet((day,))
 
 
+def test_parameters_that_do_not_identify_are_no_part_of_the_instance(
+    client: Client,
+) -> None:
+    day = parameter("day", "2026-11-30")
+    both = ParameterSet((day, parameter("note", "first try", identifying=False)))
+
+    client.fail(client.open(both))
+
+    assert client.dump().instances[0].parameters == ParameterSet((day,))
+    assert client.open(ParameterSet((day,))).instance_id == 1
+
+
+def test_an_execution_names_the_revision_that_registered_its_plan(
+    client: Client,
+) -> None:
+    client.open(definition=definition("f", revision="2026.11"))
+
+    assert client.execution(1).revision == "2026.11"
+
+
 def test_a_secret_value_is_never_stored(client: Client) -> None:
     secret = JobParameter("token", ParameterKind.STRING, "hunter2", True, True)
     client.fail(client.open(ParameterSet((secret,))))
