@@ -245,6 +245,8 @@ class SqliteBackend:
                 return self._carry_out(batch, {}, self._clock())
             finally:
                 self._rollback()
+        except _Culprit as culprit:
+            raise culprit.outcome from culprit
         except sqlite3.Error as exc:
             raise explained(self._path, exc) from exc
 
