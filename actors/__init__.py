@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..storage.commands import LeaseLost as LeaseLost
     from ..storage.commands import OutcomeUnresolved as OutcomeUnresolved
     from ..storage.commands import OwnerUnknown as OwnerUnknown
+    from ..storage.commands import RunUnknown as RunUnknown
     from ..storage.commands import StaleVersion as StaleVersion
     from ..storage.commands import StartLimitReached as StartLimitReached
     from ..storage.commands import StepUnknown as StepUnknown
@@ -223,6 +224,7 @@ __all__ = [
     "Reader",
     "Rejection",
     "RestartNeedsNewAttempt",
+    "RunUnknown",
     "Runtime",
     "RuntimeOptions",
     "SchemaMissing",

@@ -139,6 +139,7 @@ class Runtime:
         /,
         *,
         anew: bool = False,
+        continue_run: int | None = None,
         wait: bool = True,
         **named: object,
     ) -> LaunchReport:
@@ -148,8 +149,9 @@ class Runtime:
             job: The definition; compile it once with `compile_job` when it is
                 launched often.
             parameters: Launch parameters; also the way to give those that are called
-                ``anew`` or ``wait``.
+                ``anew``, ``continue_run`` or ``wait``.
             anew: Make a new instance by the next run number instead of continuing.
+            continue_run: Continue the run of that number, which was launched anew.
             wait: Whether to wait for the lease of an earlier owner that may be dead.
             named: More launch parameters.
 
@@ -161,6 +163,7 @@ class Runtime:
             InvalidParameter: A parameter is unknown, missing, given twice or of the
                 wrong type.
             InstanceComplete: The job has completed with these parameters.
+            RunUnknown: There is no run of that number with these parameters.
             AlreadyRunning: Somebody who lives works on this instance.
             IncompatibleDefinition: The definition has changed since the attempt that
                 would be continued.
@@ -177,7 +180,7 @@ class Runtime:
             raise ShuttingDown
         compiled = job if isinstance(job, CompiledJob) else compile_job(job)
         given = _merged(parameters or {}, named)
-        request = request_of(compiled, given, anew=anew, wait=wait)
+        request = request_of(compiled, given, anew=anew, run=continue_run, wait=wait)
         with self._claimed(compiled):
             execution = await open_execution(self._settings, request)
             with self._listening(execution):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .commands import LeaseLost as LeaseLost
     from .commands import OutcomeUnresolved as OutcomeUnresolved
     from .commands import OwnerUnknown as OwnerUnknown
+    from .commands import RunUnknown as RunUnknown
     from .commands import StaleVersion as StaleVersion
     from .commands import StartLimitReached as StartLimitReached
     from .commands import StepUnknown as StepUnknown
@@ -93,6 +94,7 @@ __all__ = [
     "Problem",
     "Rejection",
     "RestartNeedsNewAttempt",
+    "RunUnknown",
     "SchemaMissing",
     "SchemaTooNew",
     "StaleVersion",

@@ -52,6 +52,7 @@ def run(
     *parameters: str,
     store: Store = None,
     new: Annotated[bool, Parameter(negative="")] = False,
+    run: Annotated[int | None, Parameter(name="--run")] = None,
     wait: bool = True,
     debug: Debug = False,
 ) -> int:
@@ -63,15 +64,15 @@ def run(
             give a type where the job does not declare it.
         store: The store.
         new: Run the job anew instead of continuing it.
+        run: Continue the run of that number, which was begun with --new.
         wait: Wait for the lease of an earlier owner of whom nothing is known.
         debug: Show the traceback of an error, too.
     """
-    from .running import run_job
+    from .running import Mode, run_job
 
+    mode = Mode(anew=new, run=run, wait=wait)
     return guarded(
-        lambda: run_job(
-            target, parameters, _url(store), anew=new, wait=wait, debug=debug
-        ),
+        lambda: run_job(target, parameters, _url(store), mode, debug=debug),
         debug,
     )
 

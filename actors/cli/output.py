@@ -31,6 +31,11 @@ def plain(text: str) -> str:
     return _CONTROL.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
+def _encodable(line: str) -> str:
+    encoding = sys.stdout.encoding or "utf-8"
+    return line.encode(encoding, "backslashreplace").decode(encoding)
+
+
 def emit(lines: Iterable[str]) -> None:
     """Write lines to standard output, and make sure that they have left.
 
@@ -39,7 +44,7 @@ def emit(lines: Iterable[str]) -> None:
     """
     try:
         for line in lines:
-            print(plain(line))
+            print(_encodable(plain(line)))
         sys.stdout.flush()
     except OSError as exc:
         # The interpreter must not stumble over the rest of it at its end.

@@ -40,10 +40,12 @@ def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
         yield "  failure: " + failure_text(report.failure)
     if report.status in _NEXT:
         yield "  " + _NEXT[report.status]
+        if report.run is not None and report.status.restartable:
+            yield f"  with --run {report.run}, and without --new"
 
 
 def _exit(status: BatchStatus, code: str) -> str:
-    return "" if code == status.value else code
+    return "" if code == status.value else str(code)
 
 
 def counts_text(counts: Counts) -> str:

@@ -27,13 +27,21 @@ PATIENCE_SECS = 0.1
 TICK_SECS = 0.1
 
 
+@frozen(kw_only=True)
+class Mode:
+    """How a job is launched."""
+
+    anew: bool
+    run: int | None
+    wait: bool
+
+
 def run_job(
     target: str,
     pairs: Sequence[str],
     url: str,
+    mode: Mode,
     *,
-    anew: bool,
-    wait: bool,
     debug: bool,
 ) -> int:
     """Launch a job and report; the exit code tells how it ended.
@@ -50,7 +58,7 @@ def run_job(
         _log_to(progress, debug)
         began = time.monotonic()
         launch = _Launch(url, job, given, progress, interruptions)
-        report = trio.run(launch.run, anew, wait)
+        report = trio.run(launch.run, mode)
         emit(report_lines(report, time.monotonic() - began))
     code = BY_STATUS[report.status]
     if code != DONE:
@@ -68,7 +76,7 @@ class _Launch:
     progress: Progress
     interruptions: Interruptions
 
-    async def run(self, anew: bool, wait: bool) -> LaunchReport:
+    async def run(self, mode: Mode) -> LaunchReport:
         """Launch, with signals and the clock of the progress line beside it."""
         result: LaunchReport | TrioletError
         options = RuntimeOptions(events=self._hear, patience=PATIENCE_SECS)
@@ -80,7 +88,11 @@ class _Launch:
             nursery.start_soon(self._tick)
             try:
                 result = await runtime.launch(
-                    self.job, self.given, anew=anew, wait=wait
+                    self.job,
+                    self.given,
+                    anew=mode.anew,
+                    continue_run=mode.run,
+                    wait=mode.wait,
                 )
             except TrioletError as exc:
                 result = exc

@@ -61,7 +61,9 @@ def owner_text(detail: ExecutionDetail) -> str:
     """Write who owns the execution, and whether that process is known to have died."""
     who = f"process {detail.owner.pid} on host {detail.owner.host}"
     if detail.execution.status.active and is_alive(detail.owner) is False:
-        return f"{who}, which has died: the next launch takes over"
+        run = detail.instance.run
+        how = "" if run is None else f" with --run {run}"
+        return f"{who}, which has died: the next launch{how} takes over"
     return who
 
 

@@ -19,6 +19,7 @@ from ...storage.commands import (
     Opened,
     OpenExecution,
 )
+from ...storage.model.errors import InvalidValue
 from ...storage.model.parameters import ParameterSet
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
@@ -63,12 +64,19 @@ class LaunchRequest:
     job: CompiledJob
     parameters: ParameterSet
     anew: bool = False
+    run: int | None = None
+    """The numbered run that is continued."""
     wait: bool = True
     """Whether to wait for the lease of an owner of whom nothing is known."""
 
 
 def request_of(
-    job: CompiledJob, given: Mapping[str, object], *, anew: bool, wait: bool
+    job: CompiledJob,
+    given: Mapping[str, object],
+    *,
+    anew: bool,
+    run: int | None,
+    wait: bool,
 ) -> LaunchRequest:
     """Check the parameters of a launch.
 
@@ -77,7 +85,11 @@ def request_of(
         InvalidName: A parameter's name breaks the rules.
     """
     parameters = resolve(job.parameters, given)
-    return LaunchRequest(job=job, parameters=parameters, anew=anew, wait=wait)
+    if run is not None:
+        if anew:
+            raise InvalidValue("anew and continue_run", "exclude each other")
+        parameters = parameters.with_run(run)
+    return LaunchRequest(job=job, parameters=parameters, anew=anew, run=run, wait=wait)
 
 
 async def open_execution(
@@ -105,6 +117,7 @@ async def open_execution(
         owner_id=settings.owner_id,
         failure_id=settings.new_id(),
         anew=request.anew,
+        existing=request.run is not None,
         first=entry_step(plan),
     )
     try:
@@ -170,6 +183,7 @@ def _execution(
     parameters = request.parameters
     if opened.run is not None:
         parameters = parameters.with_run(opened.run)
+    opened = evolve(opened, run=opened.run or request.run)
     engine = Traversal(
         plan, opened, settings.owner_id, parameters.projection(), settings.new_id
     )

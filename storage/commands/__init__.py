@@ -37,6 +37,7 @@ from .opening import (
     Opened,
     OpenExecution,
     OutcomeUnresolved,
+    RunUnknown,
     Snapshot,
 )
 from .ownership import (
@@ -102,6 +103,7 @@ __all__ = [
     "RegisterOwner",
     "ReleaseOwner",
     "RenewLease",
+    "RunUnknown",
     "ShowExecution",
     "Snapshot",
     "StaleVersion",

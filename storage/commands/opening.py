@@ -34,6 +34,8 @@ class OpenExecution(Command["Opened"]):
     """For the failure of rows that a takeover closes."""
     anew: bool = False
     """Make a new instance by the next free run number."""
+    existing: bool = False
+    """Continue an instance only; RunUnknown when there is none."""
     dead_owner: int | None = None
     """An owner that is proved dead, whose execution may be taken over at once."""
     first: NextStep | None = None
@@ -66,6 +68,21 @@ class Opened:
     """The execution of a dead owner that was closed in the same transaction."""
     snapshot: Snapshot
     first: StepStarted | None
+
+
+@error
+class RunUnknown(Rejection, LookupError):
+    """The job has no such run with these parameters."""
+
+    code = "run_unknown"
+    job: str
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"job {self.job!r} has no such run with these parameters: 'triolet list' "
+            "shows the runs"
+        )
 
 
 @error

@@ -15,6 +15,7 @@ from ..commands import (
     Opened,
     OpenExecution,
     OutcomeUnresolved,
+    RunUnknown,
     Snapshot,
     StepUnknown,
 )
@@ -51,6 +52,8 @@ def open_execution(
     tables.owner(command.owner_id)
     definition = _registered(tables, command)
     occurrence = _occurrence(tables, command)
+    if command.existing and occurrence.row is None:
+        raise RunUnknown(command.job)
     previous = None if occurrence.row is None else occurrence.row.executions[-1]
     dead = None
     if previous is not None and _may_follow(tables, command, previous, now):

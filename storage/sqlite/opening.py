@@ -18,6 +18,7 @@ from ..commands import (
     Opened,
     OpenExecution,
     OutcomeUnresolved,
+    RunUnknown,
     Snapshot,
 )
 from ..model.execution import Failure
@@ -48,6 +49,8 @@ def open_execution(
     ownership.facts_of(db, command.owner_id)
     definition_id = _definition(db, command)
     parameters, run, instance_id = _instance(db, command)
+    if command.existing and instance_id is None:
+        raise RunUnknown(command.job)
     previous = None if instance_id is None else _previous(db, instance_id)
     took_over = None
     if previous is not None:

@@ -37,6 +37,7 @@ from triolet.actors import (
     OutcomeUnresolved,
     Parameter,
     RuntimeOptions,
+    RunUnknown,
     ShuttingDown,
     Step,
     StepContext,
@@ -356,3 +357,42 @@ async def test_two_launches_at_once_do_not_share_a_reader(store: Store) -> None:
         go_on.set()
     async with running(store) as runtime:
         assert (await runtime.launch(both, n=2)).status is BatchStatus.COMPLETED
+
+
+async def test_a_run_that_was_launched_anew_is_continued_by_its_number(
+    store: Store,
+) -> None:
+    calls: list[str] = []
+
+    def first(ctx: StepContext) -> None:
+        calls.append("first")
+
+    def second(ctx: StepContext) -> None:
+        calls.append("second")
+        if calls.count("second") == 1:
+            raise ValueError("not yet")
+
+    both = Job("numbered", [Step("first", first), Step("second", second)])
+    async with running(store) as runtime:
+        begun = await runtime.launch(both, anew=True, day="x")
+        ended = await runtime.launch(both, continue_run=begun.run, day="x")
+    assert (begun.run, ended.run, ended.restart_of) == (1, 1, begun.execution_id)
+    assert ended.status is BatchStatus.COMPLETED
+    assert calls == ["first", "second", "second"]
+
+
+async def test_a_run_that_never_was_is_refused_and_nothing_is_written(
+    store: Store,
+) -> None:
+    async with running(store) as runtime:
+        with pytest.raises(RunUnknown):
+            await runtime.launch(job(Step("a", lambda ctx: None)), continue_run=7)
+        assert (await runtime.list()).lines == ()
+
+
+async def test_a_launch_is_anew_or_continues_a_run_not_both(store: Store) -> None:
+    async with running(store) as runtime:
+        with pytest.raises(InvalidValue, match="exclude each other"):
+            await runtime.launch(
+                job(Step("a", lambda ctx: None)), anew=True, continue_run=1
+            )
