@@ -31,7 +31,7 @@ from ..storage.model.errors import (
     error,
 )
 from ..storage.model.status import BatchStatus
-from ..storage.stores import StoreOptions, open_store
+from ..storage.stores import SQLITE, StoreOptions, open_store
 from .job.events import EventSink
 from .job.execution import JobExecution, Stop
 from .job.launch import LaunchSettings, open_execution, request_of
@@ -299,6 +299,8 @@ async def open_runtime(
 
 @asynccontextmanager
 async def _opened(url: str, options: RuntimeOptions) -> AsyncIterator[Backend]:
+    if url == SQLITE + ":memory:":
+        raise InvalidValue("the store URL", "keeps nothing: write memory: to mean that")
     open_it = partial(open_store, url, StoreOptions())
     if options.inline:
         backend = open_it()

@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Callable
 
 from ...storage.model.errors import DefinitionError, TrioletError
-from .exit_codes import INTERNAL, exit_of
+from .exit_codes import INTERNAL, SECOND_SIGNAL, exit_of
 from .output import complain
 
 
@@ -17,6 +17,14 @@ def guarded(command: Callable[[], int], debug: bool) -> int:
             traceback.print_exc()
         _explain(exc)
         return exit_of(exc)
+    except (KeyboardInterrupt, BaseExceptionGroup) as exc:
+        if debug:
+            traceback.print_exc()
+        if isinstance(exc, KeyboardInterrupt) or exc.subgroup(KeyboardInterrupt):
+            complain("interrupted; the same command continues from the last commit")
+            return SECOND_SIGNAL
+        complain(f"internal error, please report it: {exc}")
+        return INTERNAL
     except Exception as exc:
         if debug:
             traceback.print_exc()

@@ -7,6 +7,7 @@ does so before anything is written.
 
 import logging
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import trio
 from attrs import evolve, field, frozen
@@ -193,7 +194,7 @@ def _execution(
         instance_key=parameters.instance_key(plan.job),
         execution_id=opened.execution_id,
         attempt=opened.attempt,
-        parameters=parameters.values(),
+        parameters=MappingProxyType(parameters.values()),
         stop=StopToken(),
         state_of=engine.state_of,
     )

@@ -130,7 +130,8 @@ class StepListener:
 
     A failure of ``before`` fails the step without running it; a failure of ``after``
     fails a step that had not failed. Before-listeners are called in the order of
-    registration, after-listeners in the reverse order, all of them.
+    registration, after-listeners in the reverse order, all of them. When the scope
+    around the launch is cancelled, no after-listener is called.
 
     Args:
         name: Names the listener in reports.

@@ -4,6 +4,7 @@ import pytest
 from attrs import evolve
 
 from triolet.actors import BatchStatus, Counts, Failure, FailureCategory, LaunchReport
+from triolet.actors.cli.failing import guarded
 from triolet.actors.cli.formats import duration, elapsed, instant, table
 from triolet.actors.cli.reporting import (
     counts_text,
@@ -164,3 +165,15 @@ def test_instants_are_utc_and_unknown_ones_a_dash() -> None:
 
 def test_columns_are_aligned_without_trailing_blanks() -> None:
     assert table([["a", "bb", ""], ["ccc", "d", ""]]) == ["a    bb", "ccc  d"]
+
+
+def test_an_interruption_is_a_sentence_and_not_a_traceback(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted() -> int:
+        raise BaseExceptionGroup("tasks", [KeyboardInterrupt()])
+
+    assert guarded(interrupted, debug=False) == 130
+    assert capsys.readouterr().err == (
+        "triolet: interrupted; the same command continues from the last commit\n"
+    )

@@ -396,3 +396,20 @@ async def test_a_launch_is_anew_or_continues_a_run_not_both(store: Store) -> Non
             await runtime.launch(
                 job(Step("a", lambda ctx: None)), anew=True, continue_run=1
             )
+
+
+async def test_user_code_cannot_change_the_parameters_of_later_steps(
+    store: Store,
+) -> None:
+    def change(ctx: StepContext) -> None:
+        ctx.parameters["day"] = "y"  # type: ignore[index]  # what is to be refused
+
+    async with running(store) as runtime:
+        report = await runtime.launch(job(Step("a", change)), day="x")
+    assert report.status is BatchStatus.FAILED
+
+
+async def test_a_sqlite_store_that_keeps_nothing_is_refused() -> None:
+    with pytest.raises(InvalidValue, match="write memory:"):
+        async with open_runtime("sqlite:///:memory:"):
+            pass
