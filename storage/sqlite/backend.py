@@ -22,35 +22,18 @@ from ..backend import (
 from ..commands import (
     Advance,
     Command,
-    CommitChunk,
-    Enlist,
-    ListExecutions,
-    OpenExecution,
     Question,
-    RegisterOwner,
-    ReleaseOwner,
-    RenewLease,
-    ShowExecution,
 )
 from ..model.errors import InternalError, TrioletError
-from . import advancing, opening, ownership, questions, schema
+from ..sql import HANDLERS
+from ..sql.advancing import write_first
+from . import schema
 from .connection import BUSY_SECS, connect, explained, is_locked, locked
+from .session import SqliteSession
 
 PAUSE_SECS = 0.01
 PAUSES_MAX = round(BUSY_SECS / PAUSE_SECS)
 DAY_MICROS = 86_400_000_000
-
-_HANDLERS: dict[type, Callable[[sqlite3.Connection, Any, int], object]] = {
-    RegisterOwner: ownership.register,
-    RenewLease: ownership.renew,
-    ReleaseOwner: ownership.release,
-    OpenExecution: opening.open_execution,
-    Advance: advancing.advance,
-    CommitChunk: advancing.commit_chunk,
-    Enlist: advancing.enlist,
-    ListExecutions: questions.list_executions,
-    ShowExecution: questions.show_execution,
-}
 
 
 class _Culprit(Exception):
@@ -111,6 +94,10 @@ class SqliteBackend:
         self._db.execute("PRAGMA busy_timeout = 0")
 
     @property
+    def _session(self) -> SqliteSession:
+        return SqliteSession(self._db, self._clock)
+
+    @property
     def descriptor(self) -> Descriptor:
         """Say what this backend is: one connection, fast enough to run inline."""
         return Descriptor("sqlite", schema.NEWEST, capacity=1, inline=True)
@@ -124,13 +111,13 @@ class SqliteBackend:
     ) -> Waits[Sequence[object]]:
         """Carry out *batch* in one transaction; see `Backend.apply`."""
         if all(isinstance(command, Question) for command in batch):
-            return self._answer(batch)
+            return (yield from self._answer(batch))
         refused: dict[int, TrioletError] = {}
         while True:
             yield from self._begin()
             try:
                 now = self._clock()
-                outcomes = self._carry_out(batch, refused, now)
+                outcomes = yield from self._carry_out(batch, refused, now)
                 self._mark(batch_id, now)
             except _Culprit as culprit:
                 self._rollback()
@@ -189,20 +176,24 @@ class SqliteBackend:
         batch: Sequence[Command[Any]],
         refused: dict[int, TrioletError],
         now: int,
-    ) -> list[object]:
-        return [
-            refused[index] if index in refused else self._one(index, command, now)
-            for index, command in enumerate(batch)
-        ]
+    ) -> Waits[list[object]]:
+        outcomes: list[object] = []
+        for index, command in enumerate(batch):
+            if index in refused:
+                outcomes.append(refused[index])
+            else:
+                outcomes.append((yield from self._one(index, command, now)))
+        return outcomes
 
-    def _one(self, index: int, command: Command[Any], now: int) -> object:
+    def _one(self, index: int, command: Command[Any], now: int) -> Waits[object]:
         changes = self._db.total_changes
         enlisted = command.enlisted
         try:
             if isinstance(command, Advance) and command.write is not None:
-                command = advancing.write_first(self._db, command, now)
+                command = yield from write_first(self._session, command, now)
                 now = self._clock()
-            return _HANDLERS[type(command)](self._db, command, now)
+            handler = HANDLERS[type(command)]
+            return (yield from handler(self._session, command, now))
         except TrioletError as rejection:
             if self._db.total_changes == changes and not enlisted:
                 return rejection
@@ -238,11 +229,11 @@ class SqliteBackend:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
-    def _answer(self, batch: Sequence[Command[Any]]) -> list[object]:
+    def _answer(self, batch: Sequence[Command[Any]]) -> Waits[list[object]]:
         try:
             self._db.execute("BEGIN")
             try:
-                return self._carry_out(batch, {}, self._clock())
+                return (yield from self._carry_out(batch, {}, self._clock()))
             finally:
                 self._rollback()
         except _Culprit as culprit:

@@ -1,5 +1,6 @@
 """The backends that keep the contract: the one list that its tests run over."""
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,8 +12,7 @@ from triolet.storage.commands import Definition
 from triolet.storage.dump import Dump, StoredDefinition, StoredInstance, StoredOwner
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.status import BatchStatus
-from triolet.storage.sqlite import SqliteBackend
-from triolet.storage.sqlite.rows import (
+from triolet.storage.sql.rows import (
     DECISION,
     EXECUTION,
     STEP,
@@ -21,6 +21,7 @@ from triolet.storage.sqlite.rows import (
     instance_of,
     step_of,
 )
+from triolet.storage.sqlite import SqliteBackend
 from triolet.storage.stores import StoreOptions, open_store
 
 KINDS = ("memory", "sqlite")
@@ -52,7 +53,10 @@ def dump_of(backend: Backend) -> Dump:
     if isinstance(backend, MemoryBackend):
         return backend.dump()
     assert isinstance(backend, SqliteBackend)
-    read = backend._db.execute
+
+    def read(sql: str) -> sqlite3.Cursor:
+        return backend._db.execute(sql.replace("triolet.", "triolet_"))
+
     return Dump(
         owners=tuple(
             StoredOwner(
@@ -94,7 +98,10 @@ def _sqlite_instances(backend: SqliteBackend) -> tuple[StoredInstance, ...]:
         backend._db.execute("SELECT id, parameters FROM triolet_instance ORDER BY id")
     )
     records = {
-        record.id: record for record in map(instance_of, backend._db.execute(EXECUTION))
+        record.id: record
+        for record in map(
+            instance_of, backend._db.execute(EXECUTION.replace("triolet.", "triolet_"))
+        )
     }
     return tuple(
         StoredInstance(

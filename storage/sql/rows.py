@@ -1,4 +1,4 @@
-"""Rows of the SQLite schema as records, and the columns that make them."""
+"""Rows of the SQL stores as records, and the columns that make them."""
 
 from typing import Any, TypeAlias
 
@@ -26,18 +26,18 @@ SELECT s.id, s.execution_id, s.node, s.visit, s.name, s.status, s.exit_code,
     s.read_count, s.process_count, s.write_count, s.filter_count, s.commit_count,
     s.rollback_count, s.checkpoint, s.context, s.failure, s.created_at, s.started_at,
     s.ended_at, s.version, s.decision_sequence, s.decision_target, d.fingerprint
-FROM triolet_step s
-JOIN triolet_execution e ON e.id = s.execution_id
-JOIN triolet_definition d ON d.id = e.definition_id
+FROM triolet.step s
+JOIN triolet.execution e ON e.id = s.execution_id
+JOIN triolet.definition d ON d.id = e.definition_id
 """
 
 DECISION = """
 SELECT c.execution_id, c.sequence, c.source, c.visit, c.step_id, c.kind, c.outcome,
     c.target, c.digest, c.reused_execution, c.reused_sequence, c.decided_at,
     d.fingerprint
-FROM triolet_decision c
-JOIN triolet_execution e ON e.id = c.execution_id
-JOIN triolet_definition d ON d.id = e.definition_id
+FROM triolet.decision c
+JOIN triolet.execution e ON e.id = c.execution_id
+JOIN triolet.definition d ON d.id = e.definition_id
 """
 
 EXECUTION = """
@@ -46,9 +46,9 @@ SELECT e.id, e.instance_id, e.attempt, e.restart_of, e.status, e.exit_code,
     e.rollback_count, e.failure, e.owner_id, e.created_at, e.started_at, e.ended_at,
     e.version, e.parameters, d.revision, d.fingerprint,
     i.id, i.job, i.instance_key, i.run, i.created_at
-FROM triolet_execution e
-JOIN triolet_instance i ON i.id = e.instance_id
-JOIN triolet_definition d ON d.id = e.definition_id
+FROM triolet.execution e
+JOIN triolet.instance i ON i.id = e.instance_id
+JOIN triolet.definition d ON d.id = e.definition_id
 """
 
 

@@ -1,8 +1,6 @@
-"""Answering questions from SQLite."""
+"""Answering questions in SQL."""
 
-import sqlite3
-from typing import Any
-
+from ..backend import Waits
 from ..commands import (
     ExecutionDetail,
     ExecutionLine,
@@ -22,52 +20,55 @@ from .rows import (
     instance_of,
     step_of,
 )
+from .session import Session, Value
 
 
 def list_executions(
-    db: sqlite3.Connection, question: ListExecutions, now: int
-) -> ExecutionPage:
+    db: Session, question: ListExecutions, now: int
+) -> Waits[ExecutionPage]:
     """List executions, newest first, one more than asked to know whether there are."""
-    conditions: list[tuple[str, Any]] = []
+    wanted: list[tuple[str, Value]] = []
     if question.job is not None:
-        conditions.append(("i.job = ?", question.job))
+        wanted.append(("i.job =", question.job))
     if question.status is not None:
-        conditions.append(("e.status = ?", question.status.value))
+        wanted.append(("e.status =", question.status.value))
     if question.before is not None:
-        conditions.append(("e.id < ?", question.before))
-    where = " AND ".join(text for text, _ in conditions) or "1"
-    rows = db.execute(
-        f"{EXECUTION} WHERE {where} ORDER BY e.id DESC LIMIT ?",
-        (*(value for _, value in conditions), question.limit + 1),
-    ).fetchall()
+        wanted.append(("e.id <", question.before))
+    where = " AND ".join(f"{one} ${at}" for at, (one, _) in enumerate(wanted, 1))
+    rows = yield from db.fetch(
+        f"{EXECUTION} WHERE {where or 'TRUE'} "
+        f"ORDER BY e.id DESC LIMIT ${len(wanted) + 1}",
+        (*(value for _, value in wanted), question.limit + 1),
+    )
     lines = [ExecutionLine(execution_of(row), instance_of(row)) for row in rows]
     return ExecutionPage(tuple(lines[: question.limit]), len(lines) > question.limit)
 
 
 def show_execution(
-    db: sqlite3.Connection, question: ShowExecution, now: int
-) -> ExecutionDetail:
+    db: Session, question: ShowExecution, now: int
+) -> Waits[ExecutionDetail]:
     """Collect everything that is known of one execution."""
     key = (question.execution_id,)
-    row = db.execute(f"{EXECUTION} WHERE e.id = ?", key).fetchone()
-    if row is None:
+    rows = yield from db.fetch(f"{EXECUTION} WHERE e.id = $1", key)
+    if not rows:
         raise ExecutionNotFound(question.execution_id)
-    execution = execution_of(row)
-    steps = db.execute(f"{STEP} WHERE s.execution_id = ? ORDER BY s.id", key).fetchall()
-    own = db.execute(f"{DECISION} WHERE c.execution_id = ?", key).fetchall()
-    reused = db.execute(
-        f"{STEP} JOIN triolet_decision c ON c.step_id = s.id "
-        "WHERE c.execution_id = ? AND c.kind = 'COMPLETED_STEP_REUSE' "
+    execution = execution_of(rows[0])
+    steps = yield from db.fetch(f"{STEP} WHERE s.execution_id = $1 ORDER BY s.id", key)
+    own = yield from db.fetch(f"{DECISION} WHERE c.execution_id = $1", key)
+    reused = yield from db.fetch(
+        f"{STEP} JOIN triolet.decision c ON c.step_id = s.id "
+        "WHERE c.execution_id = $1 AND c.kind = 'COMPLETED_STEP_REUSE' "
         "ORDER BY c.sequence",
         key,
-    ).fetchall()
+    )
+    owner, _ = yield from ownership.facts_of(db, execution.owner_id)
     records = tuple(step_of(row) for row in steps)
     decisions: list[Decision] = [decision_of(row) for row in own]
     decisions += [step.decision for step in records if step.decision is not None]
     return ExecutionDetail(
         execution=execution,
-        instance=instance_of(row),
-        owner=ownership.facts_of(db, execution.owner_id)[0],
+        instance=instance_of(rows[0]),
+        owner=owner,
         steps=records,
         decisions=tuple(sorted(decisions, key=lambda one: one.sequence)),
         reused=tuple(step_of(row) for row in reused),

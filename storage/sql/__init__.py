@@ -1,0 +1,32 @@
+"""The commands in SQL, as far as the SQL stores agree."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ..backend import Waits
+from ..commands import (
+    Advance,
+    CommitChunk,
+    Enlist,
+    ListExecutions,
+    OpenExecution,
+    RegisterOwner,
+    ReleaseOwner,
+    RenewLease,
+    ShowExecution,
+)
+from . import advancing, opening, ownership, questions
+from .session import Session
+
+HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
+    RegisterOwner: ownership.register,
+    RenewLease: ownership.renew,
+    ReleaseOwner: ownership.release,
+    OpenExecution: opening.open_execution,
+    Advance: advancing.advance,
+    CommitChunk: advancing.commit_chunk,
+    Enlist: advancing.enlist,
+    ListExecutions: questions.list_executions,
+    ShowExecution: questions.show_execution,
+}
+"""What carries each command out: called with the session, the command and the time."""

@@ -1,0 +1,367 @@
+"""Moving an execution on in SQL, one statement for each part of a command.
+
+The common path is one UPDATE and one INSERT: fence, version and matrix are conditions
+of the statement, and only when it changed nothing does a second look find out why.
+"""
+
+from collections.abc import Iterable
+
+from attrs import evolve
+
+from ..backend import Waits
+from ..codec import encode_failure, encode_target
+from ..commands import (
+    UNLIMITED,
+    Advance,
+    Advanced,
+    ChunkCommitted,
+    CommitChunk,
+    DuplicateStep,
+    Enlist,
+    Enlisted,
+    ExecutionNotFound,
+    JobEnd,
+    LeaseLost,
+    NewDecision,
+    NextStep,
+    StaleVersion,
+    StartLimitReached,
+    StepEnd,
+    StepStarted,
+    StepUnknown,
+)
+from ..model.errors import InternalError
+from ..model.status import (
+    TRANSITIONS,
+    BatchStatus,
+    IllegalTransition,
+    check_transition,
+)
+from .session import Session, UniqueViolation, Value
+
+
+def any_of(statuses: Iterable[BatchStatus], column: str = "status") -> str:
+    """Write a condition on a row's status.
+
+    IN would make SQLite fill a temporary index whenever the statement is carried out.
+    """
+    choices = " OR ".join(f"{column} = '{one.value}'" for one in statuses)
+    return f"({choices or 'FALSE'})"
+
+
+ACTIVE = any_of(one for one in BatchStatus if one.active)
+
+
+def sources(target: BatchStatus, column: str = "status") -> str:
+    """Write the condition that a row's status may become *target*."""
+    return any_of((one for one in TRANSITIONS if target in TRANSITIONS[one]), column)
+
+
+_FENCE = (
+    "EXISTS (SELECT 1 FROM triolet.execution WHERE id = $1 AND owner_id = $2 "
+    f"AND {ACTIVE})"
+)
+
+
+def _finish_statement(target: BatchStatus) -> str:
+    instant = "coalesce(ended_at, greatest($14, coalesce(started_at, created_at)))"
+    return f"""
+UPDATE triolet.step SET status = '{target.value}', exit_code = $5,
+    read_count = $6, process_count = $7, write_count = $8, filter_count = $9,
+    commit_count = $10, rollback_count = $11, context = coalesce($12, context),
+    failure = coalesce($13, failure), version = version + 2,
+    ended_at = CASE WHEN {str(target.finished).upper()} THEN {instant} END,
+    decision_sequence = coalesce($15, decision_sequence),
+    decision_target = coalesce($16, decision_target)
+WHERE id = $3 AND execution_id = $1 AND version = $4
+    AND {sources(target)} AND {_FENCE}
+"""
+
+
+_FINISH = {status: _finish_statement(status) for status in BatchStatus}
+
+
+def write_first(db: Session, command: Advance, now: int) -> Waits[Advance]:
+    """Carry out a command's enlisted write, unless it is refused; give the rest.
+
+    The write may take long, and the step has not ended before it has. Whether the rest
+    is refused is tried out before user code runs.
+    """
+    assert command.write is not None
+    rest = evolve(command, write=None)
+    yield from db.savepoint()
+    yield from advance(db, rest, now)
+    yield from db.undo()
+    yield from db.write(command.write)
+    return rest
+
+
+def advance(db: Session, command: Advance, now: int) -> Waits[Advanced]:
+    """Carry out the parts in order."""
+    if command.finish is None or command.begin is not None:
+        yield from _check_fence(db, command.execution_id, command.owner_id)
+    if command.begin is not None:
+        yield from _begin(db, command.execution_id, command.begin, now)
+    if command.finish is not None:
+        yield from _finish(db, command, command.finish, now)
+    for decision in command.decisions:
+        yield from _decide(db, command.execution_id, decision, now)
+    started = None
+    if command.start is not None:
+        started = yield from _start(db, command.execution_id, command.start, now)
+    if command.end is not None:
+        yield from _end(db, command.execution_id, command.end, now)
+    return Advanced(now, started)
+
+
+_OWNER = "SELECT owner_id, status FROM triolet.execution WHERE id = $1 FOR KEY SHARE"
+
+
+def _check_fence(db: Session, execution_id: int, owner_id: int) -> Waits[None]:
+    rows = yield from db.fetch(_OWNER, (execution_id,))
+    if not rows:
+        raise ExecutionNotFound(execution_id)
+    owner, found = rows[0]
+    status = BatchStatus(found)
+    if owner != owner_id or not status.active:
+        raise LeaseLost(execution_id, status)
+
+
+_STATE = "SELECT status, version FROM triolet.step WHERE id = $1 AND execution_id = $2"
+
+
+def _step_state(
+    db: Session, execution_id: int, step_id: int
+) -> Waits[tuple[BatchStatus, int]]:
+    rows = yield from db.fetch(_STATE, (step_id, execution_id))
+    if not rows:
+        raise StepUnknown(step_id)
+    return BatchStatus(rows[0][0]), rows[0][1]
+
+
+_BEGIN = (
+    "UPDATE triolet.step SET status = 'STARTED', "
+    "started_at = greatest($1, created_at), version = version + 1 WHERE id = $2"
+)
+
+
+def _begin(db: Session, execution_id: int, step_id: int, now: int) -> Waits[None]:
+    status, _ = yield from _step_state(db, execution_id, step_id)
+    check_transition(status, BatchStatus.STARTED)
+    yield from db.change(_BEGIN, (now, step_id))
+
+
+def _finish(db: Session, command: Advance, finish: StepEnd, now: int) -> Waits[None]:
+    decision = finish.decision
+    changed = yield from db.change(
+        _FINISH[finish.status],
+        (
+            command.execution_id,
+            command.owner_id,
+            finish.step_id,
+            finish.version,
+            finish.exit_code,
+            *finish.counts.all(),
+            finish.context,
+            encode_failure(finish.failure),
+            now,
+            None if decision is None else decision.sequence,
+            None if decision is None else encode_target(decision.target),
+        ),
+    )
+    if changed == 1:
+        return
+    yield from _check_fence(db, command.execution_id, command.owner_id)
+    status, version = yield from _step_state(db, command.execution_id, finish.step_id)
+    if version != finish.version:
+        raise StaleVersion(finish.version, version)
+    check_transition(status, finish.status)
+    raise InternalError("a step's end matched no row")
+
+
+_TAKEN = (
+    "SELECT 1 FROM triolet.decision WHERE execution_id = $1 AND sequence = $2 "
+    "UNION ALL SELECT 1 FROM triolet.step WHERE execution_id = $1 "
+    "AND decision_sequence = $2"
+)
+_CITED = "SELECT 1 FROM triolet.step WHERE id = $1"
+_DECIDE = (
+    "INSERT INTO triolet.decision "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+)
+
+
+def _decide(
+    db: Session, execution_id: int, decision: NewDecision, now: int
+) -> Waits[None]:
+    if (yield from db.fetch(_TAKEN, (execution_id, decision.sequence))):
+        raise DuplicateStep(decision.source)
+    cited = decision.step_id
+    if cited is not None and not (yield from db.fetch(_CITED, (cited,))):
+        raise StepUnknown(cited)
+    reused = decision.reused
+    yield from db.change(
+        _DECIDE,
+        (
+            execution_id,
+            decision.sequence,
+            decision.source,
+            decision.visit,
+            cited,
+            decision.kind.value,
+            decision.outcome,
+            encode_target(decision.target),
+            decision.digest,
+            None if reused is None else reused.execution_id,
+            None if reused is None else reused.sequence,
+            now,
+        ),
+    )
+
+
+_ROWS = (
+    "SELECT count(*) FROM triolet.step s "
+    "JOIN triolet.execution e ON e.id = s.execution_id "
+    "WHERE e.instance_id = (SELECT instance_id FROM triolet.execution WHERE id = $1) "
+    "AND s.node = $2 AND s.visit = $3"
+)
+
+
+def _start(
+    db: Session, execution_id: int, step: NextStep, now: int
+) -> Waits[StepStarted | StartLimitReached]:
+    if step.limit < UNLIMITED:
+        ((rows,),) = yield from db.fetch(_ROWS, (execution_id, step.node, step.visit))
+        if rows >= step.limit:
+            return StartLimitReached(step.node, step.limit)
+    return (yield from insert_step(db, execution_id, step, now))
+
+
+_FRESH = """
+INSERT INTO triolet.step (execution_id, node, visit, name, status, created_at,
+    started_at, version)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+"""
+_INHERITED = """
+INSERT INTO triolet.step (execution_id, node, visit, name, status, created_at,
+    started_at, version, read_count, process_count, write_count, filter_count,
+    commit_count, rollback_count, checkpoint, context)
+SELECT $1, $2, CAST($3 AS bigint), $4, $5, CAST($6 AS bigint), CAST($7 AS bigint),
+    CAST($8 AS bigint), s.read_count, s.process_count, s.write_count, s.filter_count,
+    s.commit_count, s.rollback_count, s.checkpoint, s.context
+FROM triolet.step s JOIN triolet.execution e ON e.id = s.execution_id
+WHERE s.id = $9 AND e.instance_id =
+    (SELECT instance_id FROM triolet.execution WHERE id = $1)
+"""
+
+
+def insert_step(
+    db: Session, execution_id: int, step: NextStep, now: int
+) -> Waits[StepStarted]:
+    """Create a step's row, fresh or continuing an earlier attempt."""
+    status = BatchStatus.STARTING if step.starting else BatchStatus.STARTED
+    started_at, version = (None, 0) if step.starting else (now, 1)
+    values: tuple[Value, ...] = (
+        execution_id,
+        step.node,
+        step.visit,
+        step.name,
+        status.value,
+        now,
+        started_at,
+        version,
+    )
+    try:
+        if step.inherit is None:
+            step_id = yield from db.insert(_FRESH, values)
+        else:
+            step_id = yield from db.insert(_INHERITED, (*values, step.inherit))
+    except UniqueViolation as exc:
+        raise DuplicateStep(step.node) from exc
+    if step_id is None:
+        raise StepUnknown(step.inherit or 0)
+    return StepStarted(step_id, now)
+
+
+_STATUS = "SELECT status FROM triolet.execution WHERE id = $1"
+
+
+def _end_statement(finished: bool) -> str:
+    instant = "greatest($10, coalesce(started_at, created_at))"
+    return f"""
+UPDATE triolet.execution SET status = $1, exit_code = $2, read_count = $3,
+    process_count = $4, write_count = $5, filter_count = $6, commit_count = $7,
+    rollback_count = $8, failure = coalesce($9, failure),
+    ended_at = CASE WHEN {str(finished).upper()} THEN {instant} END,
+    version = version + 2
+WHERE id = $11
+"""
+
+
+_END = {finished: _end_statement(finished) for finished in (True, False)}
+
+
+def _end(db: Session, execution_id: int, end: JobEnd, now: int) -> Waits[None]:
+    ((found,),) = yield from db.fetch(_STATUS, (execution_id,))
+    check_transition(BatchStatus(found), end.status)
+    values = (
+        end.status.value,
+        end.exit_code,
+        *end.counts.all(),
+        encode_failure(end.failure),
+        now,
+        execution_id,
+    )
+    yield from db.change(_END[end.status.finished], values)
+
+
+_CHUNK = f"""
+UPDATE triolet.step SET read_count = $5, process_count = $6, write_count = $7,
+    filter_count = $8, commit_count = $9, rollback_count = $10, checkpoint = $11,
+    version = version + 1
+WHERE id = $3 AND execution_id = $1 AND version = $4 AND status = 'STARTED'
+    AND {_FENCE}
+"""
+
+
+def commit_chunk(db: Session, command: CommitChunk, now: int) -> Waits[ChunkCommitted]:
+    """Make a chunk durable: the enlisted rows, then the checkpoint.
+
+    The rows come first, so that user code that ends the transaction in spite of its
+    contract takes its own rows with it and nothing of ours.
+    """
+    if command.write is not None:
+        yield from _check_chunk(db, command)
+        yield from db.write(command.write)
+    changed = yield from db.change(
+        _CHUNK,
+        (
+            command.execution_id,
+            command.owner_id,
+            command.step_id,
+            command.version,
+            *command.counts.all(),
+            command.checkpoint,
+        ),
+    )
+    if changed != 1:
+        yield from _check_chunk(db, command)
+        raise InternalError("a chunk matched no row")
+    return ChunkCommitted(now)
+
+
+def _check_chunk(db: Session, command: CommitChunk) -> Waits[None]:
+    """Refuse a chunk of a lost execution, or of a step that has moved on."""
+    yield from _check_fence(db, command.execution_id, command.owner_id)
+    status, version = yield from _step_state(db, command.execution_id, command.step_id)
+    if status is not BatchStatus.STARTED:
+        raise IllegalTransition(status, BatchStatus.STARTED)
+    if version != command.version:
+        raise StaleVersion(command.version, version)
+
+
+def enlist(db: Session, command: Enlist, now: int) -> Waits[Enlisted]:
+    """Let user code write under the owner's fence."""
+    yield from _check_fence(db, command.execution_id, command.owner_id)
+    yield from db.write(command.write)
+    return Enlisted()
