@@ -1,12 +1,61 @@
 """Hypothesis profiles: random at home, reproducible in continuous integration.
 
-Neither has a deadline: a busy machine must not fail a test.
+Neither has a deadline: a busy machine must not fail a test. And PostgreSQL: a server
+for each worker, started when a test first asks for it, and a database for each test.
 """
 
+import itertools
 import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 
+import pytest
 from hypothesis import settings
+
+from tests.postgres.server import Installation, Server, available_servers
 
 settings.register_profile("home", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def server_of() -> Iterator[Callable[[Installation], Server]]:
+    """Give the worker's server of an installation; it does not wait for the disk."""
+    with ExitStack() as stack:
+        yield cache(lambda one: stack.enter_context(Server(one, fsync=False)))
+
+
+@pytest.fixture(scope="session")
+def postgres(server_of: Callable[[Installation], Server]) -> Server:
+    """Give the server that every machine has."""
+    return server_of(available_servers()[0])
+
+
+@pytest.fixture(scope="session", params=available_servers(), ids=str)
+def each_postgres(
+    request: pytest.FixtureRequest, server_of: Callable[[Installation], Server]
+) -> Server:
+    """Give one server after another: the test runs on each."""
+    return server_of(request.param)
+
+
+@pytest.fixture
+def postgres_url(postgres: Server) -> Iterator[str]:
+    """Give an empty database of the test's own."""
+    yield from _database(postgres)
+
+
+@pytest.fixture
+def each_postgres_url(each_postgres: Server) -> Iterator[str]:
+    """Give an empty database of the test's own, on one server after another."""
+    yield from _database(each_postgres)
+
+
+def _database(server: Server) -> Iterator[str]:
+    name = f"test_{next(_NUMBERS)}"
+    yield server.create_database(name)
+    server.drop_database(name)
