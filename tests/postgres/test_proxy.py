@@ -117,7 +117,7 @@ def test_a_commit_that_fails_is_cut_too(
 ) -> None:
     begin(connection)
     proxy.arm("after_commit_before_answer")
-    with pytest.raises(psycopg.OperationalError):
+    with pytest.raises(psycopg.Error):  # the division may be told of before the cut
         failing(connection)
     assert proxy.fired.wait(5)
     assert facts(postgres_url) == []
