@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..storage.model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from ..storage.model.errors import CorruptRecord as CorruptRecord
     from ..storage.model.errors import DefinitionError as DefinitionError
+    from ..storage.model.errors import DriverMissing as DriverMissing
     from ..storage.model.errors import InternalError as InternalError
     from ..storage.model.errors import InvalidName as InvalidName
     from ..storage.model.errors import InvalidParameter as InvalidParameter
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from ..storage.model.errors import StoreUnavailable as StoreUnavailable
     from ..storage.model.errors import StoreUnusable as StoreUnusable
     from ..storage.model.errors import TrioletError as TrioletError
-    from ..storage.model.errors import Unsupported as Unsupported
     from ..storage.model.execution import Counts as Counts
     from ..storage.model.execution import Failure as Failure
     from ..storage.model.status import BatchStatus as BatchStatus
@@ -187,6 +187,7 @@ __all__ = [
     "DefinitionDrift",
     "DefinitionError",
     "Delivery",
+    "DriverMissing",
     "DuplicateStep",
     "Event",
     "EventKind",
@@ -250,7 +251,6 @@ __all__ = [
     "TableRowRefused",
     "TableWriter",
     "TrioletError",
-    "Unsupported",
     "WriteFailed",
     "Writer",
     "compile_job",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from .model.errors import CorruptRecord as CorruptRecord
     from .model.errors import DefinitionError as DefinitionError
+    from .model.errors import DriverMissing as DriverMissing
     from .model.errors import InternalError as InternalError
     from .model.errors import InvalidName as InvalidName
     from .model.errors import InvalidParameter as InvalidParameter
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from .model.errors import StoreUnavailable as StoreUnavailable
     from .model.errors import StoreUnusable as StoreUnusable
     from .model.errors import TrioletError as TrioletError
-    from .model.errors import Unsupported as Unsupported
     from .model.status import IllegalTransition as IllegalTransition
     from .model.status import RestartNeedsNewAttempt as RestartNeedsNewAttempt
     from .stores import StoreOptions as StoreOptions
@@ -78,6 +78,7 @@ __all__ = [
     "CorruptRecord",
     "DefinitionDrift",
     "DefinitionError",
+    "DriverMissing",
     "DuplicateStep",
     "ExecutionNotFound",
     "IllegalTransition",
@@ -107,7 +108,6 @@ __all__ = [
     "StoreUnavailable",
     "StoreUnusable",
     "TrioletError",
-    "Unsupported",
     "WriteFailed",
     "open_store",
 ]

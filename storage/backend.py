@@ -5,6 +5,7 @@ wait for* and return their result, so that one source serves an event loop, whic
 awaits each wait, and a synchronous caller, which blocks on it (`drive`).
 """
 
+import select
 import time
 from collections.abc import Generator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -25,7 +26,26 @@ class Pause:
     seconds: float
 
 
-Waits: TypeAlias = Generator[Pause, None, T]
+@frozen
+class Readable:
+    """Wait until this socket can be read."""
+
+    fd: int
+
+
+@frozen
+class Writable:
+    """Wait until this socket can be written."""
+
+    fd: int
+
+
+class WaitedTooLong(Exception):
+    """Thrown into an operation instead of resuming it: it has to give up."""
+
+
+Wait: TypeAlias = Pause | Readable | Writable
+Waits: TypeAlias = Generator[Wait, None, T]
 """An operation under way: it yields waits and returns its result."""
 
 
@@ -93,14 +113,40 @@ class Backend(Protocol):
         """Give up the connection; what was not committed is rolled back."""
 
 
-def drive(waits: Waits[T]) -> T:
-    """Run an operation to its end in a synchronous caller, sleeping when it waits."""
+def drive(waits: Waits[T], *, timeout: float | None = None) -> T:
+    """Run an operation to its end in a synchronous caller, blocking when it waits.
+
+    Args:
+        waits: The operation.
+        timeout: Seconds for which it may wait in all; None for ever.
+
+    Raises:
+        WaitedTooLong: The operation did not end within *timeout*, unless it turns
+            this into an error of its own.
+    """
+    until = None if timeout is None else time.monotonic() + timeout
     try:
+        wait = next(waits)
         while True:
-            time.sleep(next(waits).seconds)
+            left = None if until is None else until - time.monotonic()
+            wait = next(waits) if _waited(wait, left) else waits.throw(WaitedTooLong())
     except StopIteration as done:
         result: T = done.value
         return result
+
+
+def _waited(wait: Wait, left: float | None) -> bool:
+    """Block until *wait* is over; False when *left* seconds pass before."""
+    if left is not None and left <= 0:
+        return False
+    match wait:
+        case Pause(seconds):
+            time.sleep(seconds if left is None else min(seconds, left))
+            return left is None or seconds < left
+        case Readable(fd):
+            return bool(select.select([fd], [], [], left)[0])
+        case Writable(fd):
+            return bool(select.select([], [fd], [], left)[1])
 
 
 def run(backend: Backend, batch_id: UUID, command: "Command[T]") -> T:

@@ -3,12 +3,13 @@
 import os
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from urllib.parse import unquote
 
 from attrs import frozen
 
 from .backend import Backend
-from .model.errors import InvalidValue, Unsupported
+from .model.errors import DriverMissing, InvalidValue
 
 SQLITE = "sqlite:///"
 MEMORY = "memory:"
@@ -38,12 +39,13 @@ def open_store(url: str, options: StoreOptions | None = None) -> Backend:
     """Open the store that *url* names; this may block for up to 10 seconds.
 
     Args:
-        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``memory:``.
+        url: ``sqlite:///relative.db``, ``sqlite:////absolute.db``, ``memory:``, or
+            ``postgresql://user@host/database`` with any option of libpq's.
         options: How to open it.
 
     Raises:
         InvalidValue: The URL has none of these forms.
-        Unsupported: The kind of store is not in this release.
+        DriverMissing: psycopg, which PostgreSQL needs, is not installed.
         StoreError: The store cannot be used; the class says why.
     """
     options = options or StoreOptions()
@@ -62,10 +64,25 @@ def open_store(url: str, options: StoreOptions | None = None) -> Backend:
             migrate=options.migrate,
         )
     if url.startswith(POSTGRES):
-        raise Unsupported("PostgreSQL")
+        _require_driver()
+        from .postgres import open_postgres
+
+        return open_postgres(
+            url,
+            writer=options.writer(),
+            create=options.create,
+            migrate=options.migrate,
+        )
     raise InvalidValue(
-        "the store URL", "must be sqlite:///FILE, sqlite:////ABSOLUTE/FILE or memory:"
+        "the store URL",
+        "must be sqlite:///FILE, sqlite:////ABSOLUTE/FILE, "
+        "postgresql://USER@HOST/DATABASE or memory:",
     )
+
+
+def _require_driver() -> None:
+    if find_spec("psycopg") is None:
+        raise DriverMissing
 
 
 def migrate_store(url: str, options: StoreOptions | None = None) -> tuple[int, int]:
@@ -80,6 +97,11 @@ def migrate_store(url: str, options: StoreOptions | None = None) -> tuple[int, i
         StoreError: The store cannot be used.
     """
     options = options or StoreOptions()
+    if url.startswith(POSTGRES):
+        _require_driver()
+        from .postgres import migrate_database
+
+        return migrate_database(url)
     if not url.startswith(SQLITE):
         version = open_store(url, options).descriptor.schema_version
         return version, version

@@ -6,14 +6,12 @@ for each worker, started when a test first asks for it, and a database for each 
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from functools import cache
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
-from tests.postgres.server import Installation, Server, available_servers
+from tests.postgres.server import Server, available_servers, shared_server
 
 settings.register_profile("home", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
@@ -23,24 +21,15 @@ _NUMBERS = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def server_of() -> Iterator[Callable[[Installation], Server]]:
-    """Give the worker's server of an installation; it does not wait for the disk."""
-    with ExitStack() as stack:
-        yield cache(lambda one: stack.enter_context(Server(one, fsync=False)))
-
-
-@pytest.fixture(scope="session")
-def postgres(server_of: Callable[[Installation], Server]) -> Server:
+def postgres() -> Server:
     """Give the server that every machine has."""
-    return server_of(available_servers()[0])
+    return shared_server(available_servers()[0])
 
 
 @pytest.fixture(scope="session", params=available_servers(), ids=str)
-def each_postgres(
-    request: pytest.FixtureRequest, server_of: Callable[[Installation], Server]
-) -> Server:
+def each_postgres(request: pytest.FixtureRequest) -> Server:
     """Give one server after another: the test runs on each."""
-    return server_of(request.param)
+    return shared_server(request.param)
 
 
 @pytest.fixture

@@ -17,7 +17,16 @@ import tenacity
 import trio
 from attrs import frozen
 
-from ...storage.backend import AnswerLost, Backend, Committed, Pause, Waits
+from ...storage.backend import (
+    AnswerLost,
+    Backend,
+    Committed,
+    Pause,
+    Readable,
+    Wait,
+    WaitedTooLong,
+    Waits,
+)
 from ...storage.commands import Command
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
@@ -39,6 +48,8 @@ BATCH_MAX = 100
 """With more, clients idle while the store works; the queue is the next batch."""
 MAILBOX_CAPACITY = 1024
 DEADLINE_SECS = 30.0
+SILENCE_SHARE = 1 / 3
+"""Of the deadline. A store that is silent for so long leaves time to settle."""
 ATTEMPTS_MAX = 6
 
 
@@ -62,7 +73,7 @@ class _Done(Generic[T]):
     result: T
 
 
-def _resume(waits: Waits[T]) -> Pause | _Done[T]:
+def _resume(waits: Waits[T]) -> Wait | _Done[T]:
     """Go on to the next wait or to the end; StopIteration cannot leave a coroutine."""
     try:
         return next(waits)
@@ -97,6 +108,7 @@ class StorageActor:
         self._backend = backend
         self._new_id = new_id
         self._deadline = deadline
+        self._silence = deadline * SILENCE_SHARE
         self._offload = Offload(adaptive=adaptive, patience=patience)
         self._mailbox: Mailbox[_Ask] = Mailbox(MAILBOX_CAPACITY)
 
@@ -238,22 +250,41 @@ class StorageActor:
             step = self._offload.inline(_resume, waits)
             if isinstance(step, _Done):
                 return step.result
-            pause = step.seconds
         else:
-            pause = 0.0
+            step = Pause(0.0)
         with _shielded():
             while True:
-                if pause:
-                    await trio.sleep(pause)
-                step = await self._resumed(waits)
+                if await self._waited(step):
+                    step = await self._resumed(waits)
+                else:
+                    step = _give_up(waits)
                 if isinstance(step, _Done):
                     return step.result
-                pause = step.seconds
 
-    async def _resumed(self, waits: Waits[T]) -> Pause | _Done[T]:
+    async def _waited(self, wait: Wait) -> bool:
+        """Wait; False when a socket was silent for too long."""
+        if isinstance(wait, Pause):
+            if wait.seconds:
+                await trio.sleep(wait.seconds)
+            return True
+        with trio.move_on_after(self._silence) as scope:
+            if isinstance(wait, Readable):
+                await trio.lowlevel.wait_readable(wait.fd)
+            else:
+                await trio.lowlevel.wait_writable(wait.fd)
+        return not scope.cancelled_caught
+
+    async def _resumed(self, waits: Waits[T]) -> Wait | _Done[T]:
         if self._offload.threaded:
             return await self._offload.in_thread(_resume, waits)
         return self._offload.inline(_resume, waits)
+
+
+def _give_up(waits: Waits[T]) -> Wait | _Done[T]:
+    try:
+        return waits.throw(WaitedTooLong())
+    except StopIteration as end:
+        return _Done(end.value)
 
 
 def _is_transient(exc: BaseException) -> bool:

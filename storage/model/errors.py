@@ -201,14 +201,13 @@ class CorruptRecord(StoreError):
 
 
 @error
-class Unsupported(StoreError):
-    """What was asked for is not in this release."""
+class DriverMissing(StoreError):
+    """The package that talks to this kind of store is not installed."""
 
-    code = "unsupported"
-    what: str
+    code = "driver_missing"
 
     def __str__(self) -> str:
-        return f"{self.what} is not supported by this release"
+        return "a PostgreSQL store needs psycopg: pip install 'triolet[postgres]'"
 
 
 @error

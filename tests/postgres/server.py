@@ -11,6 +11,7 @@ PostgreSQL refuses to run as root. Root therefore runs it as the user "nobody", 
 the folder and, where need be, gets a copy of the programs within reach.
 """
 
+import atexit
 import contextlib
 import functools
 import importlib.util
@@ -350,6 +351,17 @@ class Server:
         url = self.url(unix=True)
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(statement)
+
+
+@functools.cache
+def shared_server(installation: Installation) -> Server:
+    """Give this process's one server of an installation; it does not wait for the disk.
+
+    It is started when it is first asked for, and ends with the process.
+    """
+    server = Server(installation, fsync=False)
+    atexit.register(server.close)
+    return server
 
 
 def main() -> None:

@@ -1,30 +1,35 @@
 """The backends that keep the contract: the one list that its tests run over."""
 
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 from attrs import define, evolve
 
-from triolet.storage.backend import Backend
+from tests.postgres.server import available_servers
+from tests.storage.dictated import open_dictated
+from triolet.storage.backend import Backend, drive
 from triolet.storage.codec import decode_facts, decode_parameters
 from triolet.storage.commands import Definition
 from triolet.storage.dump import Dump, StoredDefinition, StoredInstance, StoredOwner
 from triolet.storage.memory import MemoryBackend
+from triolet.storage.model.execution import JobInstance
 from triolet.storage.model.status import BatchStatus
+from triolet.storage.postgres import PostgresBackend
+from triolet.storage.postgres.session import PostgresSession
 from triolet.storage.sql.rows import (
     DECISION,
     EXECUTION,
     STEP,
     decision_of,
     execution_of,
-    instance_of,
     step_of,
 )
+from triolet.storage.sql.session import Row, Session
 from triolet.storage.sqlite import SqliteBackend
 from triolet.storage.stores import StoreOptions, open_store
 
-KINDS = ("memory", "sqlite")
+SERVERS = {str(one): one for one in available_servers()}
+KINDS = ("memory", "sqlite", *SERVERS)
 NOON = 1_764_590_400_000_000
 
 
@@ -41,74 +46,87 @@ class Clock:
 def open_backend(
     kind: str, clock: Callable[[], int], folder: Path | None = None
 ) -> Backend:
-    """Open an empty store; without a folder a durable one lives in memory too."""
+    """Open an empty store; without a folder a SQLite one lives in memory too.
+
+    There is one PostgreSQL store of a kind at a time: opening it empties it.
+    """
     if kind == "memory":
         return open_store("memory:", StoreOptions(clock=clock))
+    if kind in SERVERS:
+        return open_dictated(SERVERS[kind], clock)
     path = ":memory:" if folder is None else folder / "store.db"
     return open_store(f"sqlite:///{path}", StoreOptions(clock=clock))
+
+
+def session_of(backend: Backend) -> Session:
+    """Give a way to work on a SQL store's rows behind the port."""
+    if isinstance(backend, SqliteBackend):
+        return backend._session
+    assert isinstance(backend, PostgresBackend)
+    return PostgresSession(drive(backend._connected()))
+
+
+def rows_of(backend: Backend, *queries: str) -> list[list[Row]]:
+    """Give the rows of some queries; one round trip where there is a server."""
+    if isinstance(backend, PostgresBackend):
+        wire = drive(backend._connected())
+        results = drive(wire.exchange([(query, ()) for query in queries]))
+        return [result.rows for result in results]
+    session = session_of(backend)
+    return [drive(session.fetch(query)) for query in queries]
+
+
+_DUMP = (
+    "SELECT id, facts, registered_at, lease_until FROM triolet.owner ORDER BY id",
+    "SELECT id, job, revision, format, fingerprint, manifest, registered_at "
+    "FROM triolet.definition ORDER BY id",
+    "SELECT id, job, instance_key, run, created_at, parameters "
+    "FROM triolet.instance ORDER BY id",
+    f"{EXECUTION} ORDER BY e.id",
+    f"{STEP} ORDER BY s.id",
+    f"{DECISION} ORDER BY c.execution_id, c.sequence",
+)
 
 
 def dump_of(backend: Backend) -> Dump:
     """Give the whole durable state of any backend in one shape."""
     if isinstance(backend, MemoryBackend):
         return backend.dump()
-    assert isinstance(backend, SqliteBackend)
-
-    def read(sql: str) -> sqlite3.Cursor:
-        return backend._db.execute(sql.replace("triolet.", "triolet_"))
-
+    owners, definitions, instances, *records = rows_of(backend, *_DUMP)
+    executions, steps, decisions = records
     return Dump(
-        owners=tuple(
-            StoredOwner(
-                id=row[0],
-                facts=decode_facts(row[1]),
-                registered_at=row[2],
-                lease_until=row[3],
-            )
-            for row in read(
-                "SELECT id, facts, registered_at, lease_until "
-                "FROM triolet_owner ORDER BY id"
-            )
-        ),
-        definitions=tuple(
-            StoredDefinition(
-                id=row[0],
-                job=row[1],
-                definition=Definition(
-                    revision=row[2], format=row[3], fingerprint=row[4], manifest=row[5]
-                ),
-                registered_at=row[6],
-            )
-            for row in read(
-                "SELECT id, job, revision, format, fingerprint, manifest, "
-                "registered_at FROM triolet_definition ORDER BY id"
-            )
-        ),
-        instances=_sqlite_instances(backend),
-        executions=tuple(map(execution_of, read(f"{EXECUTION} ORDER BY e.id"))),
-        steps=tuple(map(step_of, read(f"{STEP} ORDER BY s.id"))),
-        decisions=tuple(
-            map(decision_of, read(f"{DECISION} ORDER BY c.execution_id, c.sequence"))
-        ),
+        owners=tuple(map(_owner, owners)),
+        definitions=tuple(map(_definition, definitions)),
+        instances=tuple(map(_instance, instances)),
+        executions=tuple(map(execution_of, executions)),
+        steps=tuple(map(step_of, steps)),
+        decisions=tuple(map(decision_of, decisions)),
     )
 
 
-def _sqlite_instances(backend: SqliteBackend) -> tuple[StoredInstance, ...]:
-    parameters = dict(
-        backend._db.execute("SELECT id, parameters FROM triolet_instance ORDER BY id")
+def _owner(row: Row) -> StoredOwner:
+    return StoredOwner(
+        id=row[0],
+        facts=decode_facts(row[1]),
+        registered_at=row[2],
+        lease_until=row[3],
     )
-    records = {
-        record.id: record
-        for record in map(
-            instance_of, backend._db.execute(EXECUTION.replace("triolet.", "triolet_"))
-        )
-    }
-    return tuple(
-        StoredInstance(
-            instance=records[instance_id], parameters=decode_parameters(text)
-        )
-        for instance_id, text in parameters.items()
+
+
+def _definition(row: Row) -> StoredDefinition:
+    definition = Definition(
+        revision=row[2], format=row[3], fingerprint=row[4], manifest=row[5]
     )
+    return StoredDefinition(
+        id=row[0], job=row[1], definition=definition, registered_at=row[6]
+    )
+
+
+def _instance(row: Row) -> StoredInstance:
+    instance = JobInstance(
+        id=row[0], job=row[1], key=row[2], run=row[3], created_at=row[4]
+    )
+    return StoredInstance(instance=instance, parameters=decode_parameters(row[5]))
 
 
 def abandon(backend: Backend, execution_id: int) -> None:
@@ -117,8 +135,9 @@ def abandon(backend: Backend, execution_id: int) -> None:
         row = backend._tables.executions[execution_id]
         row.record = evolve(row.record, status=BatchStatus.ABANDONED)
         return
-    assert isinstance(backend, SqliteBackend)
-    backend._db.execute(
-        "UPDATE triolet_execution SET status = 'ABANDONED' WHERE id = ?",
-        (execution_id,),
+    drive(
+        session_of(backend).change(
+            "UPDATE triolet.execution SET status = 'ABANDONED' WHERE id = $1",
+            (execution_id,),
+        )
     )

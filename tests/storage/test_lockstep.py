@@ -4,6 +4,7 @@ A failure prints the steps of its smallest history as a program; Hypothesis keep
 in its database and replays it first at the next run.
 """
 
+import os
 from typing import Any
 from uuid import UUID
 
@@ -37,7 +38,7 @@ class Write:
 
     def __call__(self, cursor: Cursor) -> None:
         cursor.execute("CREATE TABLE IF NOT EXISTS trade (id INTEGER NOT NULL)")
-        cursor.execute("INSERT INTO trade VALUES (?)", (self.value,))
+        cursor.execute(f"INSERT INTO trade VALUES ({self.value})")
         cursor.execute("SELECT id FROM trade ORDER BY id")
         self.seen.append([row[0] for row in cursor.fetchall()])
         if self.failure is not None:
@@ -47,10 +48,12 @@ class Write:
 class LockStep(RuleBasedStateMachine):
     """Sends every batch to all backends and compares what comes of it."""
 
+    kinds: tuple[str, ...] = ("memory", "sqlite")
+
     def __init__(self) -> None:
         super().__init__()
         self.clock = Clock()
-        self.backends = [open_backend(kind, self.clock) for kind in KINDS]
+        self.backends = [open_backend(kind, self.clock) for kind in self.kinds]
         self.batch_id = UUID(int=0)
         self.dump = dump_of(self.backends[0])
 
@@ -104,7 +107,18 @@ class LockStep(RuleBasedStateMachine):
             backend.close()
 
 
+class LockStepWithServers(LockStep):
+    """The same with PostgreSQL, which takes its time."""
+
+    kinds = KINDS
+
+
+LONG = bool(os.environ.get("TRIOLET_LONG"))
 LockStep.TestCase.settings = settings(
     max_examples=60, stateful_step_count=50, deadline=None
 )
+LockStepWithServers.TestCase.settings = settings(
+    max_examples=200 if LONG else 12, stateful_step_count=50, deadline=None
+)
 TestLockStep = LockStep.TestCase
+TestLockStepWithServers = LockStepWithServers.TestCase

@@ -1,0 +1,423 @@
+"""The PostgreSQL backend: one connection, one physical transaction for each batch.
+
+Common commands are one statement each; whatever of them stands together in a batch goes
+out in one pipeline, with BEGIN and COMMIT around it. A command that is refused ends the
+transaction, and the batch is sent again with that command carried out part by part,
+which finds the reason. A marker row written by the batch itself tells afterwards
+whether a batch whose COMMIT was not answered took effect, and what it replied.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from attrs import define, evolve, field
+
+from ..backend import (
+    AnswerLost,
+    Committed,
+    Descriptor,
+    NotCommitted,
+    Settlement,
+    WaitedTooLong,
+    Waits,
+    drive,
+)
+from ..commands import Advance, Command, CommitChunk, OpenExecution, Question
+from ..model.errors import InternalError, StoreUnavailable, TrioletError
+from ..sql import HANDLERS
+from ..sql.advancing import write_first
+from ..sql.session import UniqueViolation
+from . import schema
+from .connecting import Address, address_of, connect, connect_patiently
+from .faults import explained, is_passing
+from .session import PostgresSession
+from .statements import Compact, chunk_check, compact, fields_of
+from .wire import ConnectionLost, Refusal, Statement, Wire
+
+BEGIN = ("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", ())
+BEGIN_QUESTION = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
+COMMIT = ("COMMIT", ())
+ROLLBACK = ("ROLLBACK", ())
+ENLISTED_LIMIT = ("SET LOCAL statement_timeout = '60s'", ())
+_MARK = (
+    "INSERT INTO triolet.commit_marker VALUES ($1, 'committed', "
+    "current_setting('triolet.replies', true), triolet.now())"
+)
+_FENCE = (
+    "INSERT INTO triolet.commit_marker VALUES ($1, 'fenced', NULL, triolet.now()) "
+    "ON CONFLICT DO NOTHING RETURNING outcome"
+)
+_OUTCOME = "SELECT outcome, replies FROM triolet.commit_marker WHERE batch_id = $1"
+_FORGET = "DELETE FROM triolet.commit_marker WHERE batch_id = ANY ($1::uuid[])"
+_FORGET_OLD = (
+    "DELETE FROM triolet.commit_marker "
+    "WHERE marked_at < triolet.now() - 86400::bigint * 1000000"
+)
+_TERMINATE = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+    "WHERE application_name = $1 AND usename = current_user "
+    "AND pid <> pg_backend_pid()"
+)
+_DURABLE = (
+    "SELECT set_config('synchronous_commit', 'on', false) "
+    "WHERE current_setting('synchronous_commit') = 'off'"
+)
+MARKERS_KEPT = 100
+BROKEN = "the connection to PostgreSQL broke"
+
+
+class _Again(Exception):
+    """The batch has to be sent again, with these commands carried out part by part."""
+
+    def __init__(self, indexes: set[int]) -> None:
+        super().__init__(indexes)
+        self.indexes = indexes
+
+
+@define
+class _Transaction:
+    """A batch on its way: what is known of its outcomes, and what is still to be sent."""
+
+    batch_id: UUID
+    batch: Sequence[Command[Any]]
+    outcomes: list[object]
+    ahead: list[Statement] = field(factory=lambda: [BEGIN])
+    """Sent together with what comes next."""
+    noted: list[tuple[int, Compact[Any]]] = field(factory=list)
+    """Commands whose replies the server notes, in that order."""
+    answered: int = 0
+    """How many of those have been answered."""
+    committing: bool = False
+
+
+class PostgresBackend:
+    """A store in a PostgreSQL database.
+
+    Args:
+        url: As libpq has it.
+        writer: 16 random bytes that name this connection.
+        create: Whether our schema may be made where there is none.
+        migrate: Whether an older schema may be raised.
+    """
+
+    def __init__(
+        self, url: str, *, writer: bytes, create: bool = True, migrate: bool = False
+    ) -> None:
+        self._address: Address = address_of(url)
+        self._writer = writer.hex()[:16]
+        self._create = create
+        self._migrate = migrate
+        self._connections = 0
+        self._wire: Wire | None = None
+        self._sent: _Transaction | None = None
+        self._markers: list[UUID] = []
+
+    @property
+    def descriptor(self) -> Descriptor:
+        """Say what this backend is."""
+        return Descriptor("postgres", schema.NEWEST, capacity=1, inline=True)
+
+    @property
+    def _application(self) -> str:
+        return f"triolet {self._writer} {self._connections}"
+
+    def open(self) -> Waits[None]:
+        """Connect for the first time, patiently; check the schema or make it.
+
+        Raises:
+            StoreUnavailable: The server did not answer in time.
+            StoreUnusable: Wrong password, no such database, a server that is too old,
+                a missing privilege.
+            SchemaTooNew: A newer release wrote the store.
+            SchemaMissing: The schema is missing or older, and may not be migrated.
+        """
+        self._connections += 1
+        wire = yield from connect_patiently(self._address, self._application)
+        try:
+            found = yield from schema.version_of(wire)
+            if self._migrate or (self._create and found == 0):
+                yield from schema.migrate(wire)
+            yield from schema.require(wire)
+            yield from wire.exchange([(_DURABLE, ()), (_FORGET_OLD, ())])
+        except Refusal as refusal:
+            wire.close()
+            raise explained(refusal.sqlstate) from refusal
+        except ConnectionLost as lost:
+            wire.close()
+            raise StoreUnavailable(BROKEN) from lost
+        except BaseException:
+            wire.close()
+            raise
+        self._wire = wire
+
+    def connect(self) -> None:
+        """Do what `open` does, blocking."""
+        secs = self._address.secs
+        try:
+            drive(self.open(), timeout=2 * secs)
+        except WaitedTooLong:
+            raise StoreUnavailable(
+                f"PostgreSQL did not answer ({self._address.where}) within "
+                f"{2 * secs:g} seconds"
+            ) from None
+
+    def close(self) -> None:
+        """Close the connection; the server rolls back what was open."""
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+
+    def _connected(self) -> Waits[Wire]:
+        if self._wire is not None and self._wire.broken:
+            self._drop()
+        if self._wire is None:
+            self._connections += 1
+            self._wire = yield from connect(self._address, self._application)
+            yield from self._wire.exchange([(_DURABLE, ())])
+        return self._wire
+
+    def apply(
+        self, batch_id: UUID, batch: Sequence[Command[Any]]
+    ) -> Waits[Sequence[object]]:
+        """Carry out *batch* in one transaction; see `Backend.apply`."""
+        by_parts: set[int] = set()
+        asking = all(isinstance(command, Question) for command in batch)
+        while True:
+            sent = self._sent = _Transaction(batch_id, batch, [None] * len(batch))
+            try:
+                wire = yield from self._connected()
+                if asking:
+                    yield from self._answer(wire, sent)
+                else:
+                    yield from self._carry_out(wire, sent, by_parts)
+            except _Again as again:
+                by_parts |= again.indexes
+                yield from self._rolled_back()
+            except (ConnectionLost, WaitedTooLong) as exc:
+                self._drop()
+                if sent.committing:
+                    raise AnswerLost(BROKEN) from exc
+                raise StoreUnavailable(BROKEN) from exc
+            except Refusal as refusal:
+                yield from self._rolled_back()
+                raise explained(refusal.sqlstate) from refusal
+            except BaseException:
+                # Its state is unknown; the server rolls back when it is gone.
+                self._drop()
+                raise
+            else:
+                return sent.outcomes
+
+    def _rolled_back(self) -> Waits[None]:
+        """Leave a failed transaction; a connection that cannot is given up."""
+        try:
+            if self._wire is not None:
+                yield from self._wire.exchange([ROLLBACK])
+        except (ConnectionLost, Refusal, WaitedTooLong):
+            self._drop()
+
+    def _answer(self, wire: Wire, sent: _Transaction) -> Waits[None]:
+        sent.ahead = [BEGIN_QUESTION]
+        for index, command in enumerate(sent.batch):
+            yield from self._by_parts(wire, sent, index, command)
+        yield from wire.exchange([ROLLBACK])
+
+    def _carry_out(
+        self, wire: Wire, sent: _Transaction, by_parts: set[int]
+    ) -> Waits[None]:
+        for index, command in enumerate(sent.batch):
+            try:
+                one = None if index in by_parts else compact(command)
+            except TrioletError as rejection:
+                sent.outcomes[index] = rejection
+                continue
+            if one is not None:
+                sent.noted.append((index, one))
+                sent.ahead.append(one.statement)
+            elif command.enlisted:
+                yield from self._enlisted(wire, sent, index, command)
+                if isinstance(sent.outcomes[index], TrioletError):
+                    # It stands alone in its batch: there is nothing to commit.
+                    yield from self._rolled_back()
+                    return
+            else:
+                yield from self._flush(wire, sent)
+                yield from self._by_parts(wire, sent, index, command)
+        sent.ahead.append((_MARK, (str(sent.batch_id),)))
+        if len(self._markers) >= MARKERS_KEPT:
+            forgotten = "{" + ",".join(map(str, self._markers)) + "}"
+            sent.ahead.append((_FORGET, (forgotten,)))
+            self._markers.clear()
+        sent.ahead.append(COMMIT)
+        sent.committing = True
+        yield from self._flush(wire, sent)
+        self._markers.append(sent.batch_id)
+
+    def _flush(self, wire: Wire, sent: _Transaction) -> Waits[None]:
+        """Send what is ahead, and read the replies that come back."""
+        statements, sent.ahead = sent.ahead, []
+        if not statements:
+            return
+        waiting = sent.noted[sent.answered :]
+        places = {id(one.statement): index for index, one in waiting}
+        try:
+            results = yield from wire.exchange(statements)
+        except Refusal as refusal:
+            sent.committing = False
+            culprit = places.get(id(statements[refusal.index]))
+            if culprit is None or is_passing(refusal.sqlstate):
+                raise
+            raise _Again(_those_like(sent.batch, culprit)) from refusal
+        if sent.committing and results[-1].tag != b"COMMIT":
+            raise InternalError("PostgreSQL rolled a transaction back at COMMIT")
+        replies = [
+            result.rows[0][0]
+            for statement, result in zip(statements, results, strict=True)
+            if id(statement) in places
+        ]
+        self._read(sent, replies)
+
+    def _read(self, sent: _Transaction, replies: Sequence[str]) -> None:
+        waiting = sent.noted[sent.answered :]
+        for (index, one), reply in zip(waiting, replies, strict=True):
+            sent.outcomes[index] = one.read(fields_of(reply))
+        sent.answered = len(sent.noted)
+
+    def _by_parts(
+        self, wire: Wire, sent: _Transaction, index: int, command: Command[Any]
+    ) -> Waits[None]:
+        """Carry out one command in a savepoint; its refusal is its outcome."""
+        session = PostgresSession(wire)
+        yield from wire.exchange([*sent.ahead, ("SAVEPOINT command", ())])
+        sent.ahead = []
+        refused: TrioletError
+        try:
+            now = yield from session.clock()
+            handler = HANDLERS[type(command)]
+            sent.outcomes[index] = yield from handler(session, command, now)
+        except UniqueViolation as exc:
+            # Somebody else made the same row at the same moment; it is there now.
+            raise StoreUnavailable("two processes made the same row") from exc
+        except StoreUnavailable:
+            raise
+        except TrioletError as rejection:
+            refused = rejection
+        except Refusal as refusal:
+            if is_passing(refusal.sqlstate):
+                raise
+            refused = explained(refusal.sqlstate)
+        else:
+            return
+        yield from wire.exchange([("ROLLBACK TO SAVEPOINT command", ())])
+        sent.outcomes[index] = refused
+
+    def _enlisted(
+        self, wire: Wire, sent: _Transaction, index: int, command: Command[Any]
+    ) -> Waits[None]:
+        """Carry out a command with user code inside; it is alone in its batch."""
+        session = PostgresSession(wire)
+        sent.ahead.append(ENLISTED_LIMIT)
+        chunk = (
+            compact(evolve(command, write=None))
+            if isinstance(command, CommitChunk)
+            else None
+        )
+        try:
+            if isinstance(command, CommitChunk) and chunk is not None and command.write:
+                opening = [*sent.ahead, chunk_check(command)]
+                *_, checked = yield from wire.exchange(opening)
+                if checked.rows:
+                    yield from session.write(command.write)
+                    sent.ahead = [chunk.statement]
+                    sent.noted.append((index, chunk))
+                    return
+            else:
+                yield from wire.exchange(sent.ahead)
+            sent.ahead = []
+            now = yield from session.clock()
+            if isinstance(command, Advance):
+                command = yield from write_first(session, command, now)
+                now = yield from session.clock()
+            handler = HANDLERS[type(command)]
+            sent.outcomes[index] = yield from handler(session, command, now)
+        except StoreUnavailable:
+            raise
+        except TrioletError as rejection:
+            sent.outcomes[index] = rejection
+
+    def settle(
+        self, batch_id: UUID, batch: Sequence[Command[Any]]
+    ) -> Waits[Settlement]:
+        """Fence the batch out, or find that it was committed and recall its replies."""
+        lost = self._application
+        self._drop()
+        try:
+            wire = yield from self._connected()
+            yield from wire.exchange([(_TERMINATE, (lost,))])
+            key = (str(batch_id),)
+            (fenced,) = yield from wire.exchange([(_FENCE, key)])
+            if fenced.rows:
+                return NotCommitted()
+            (found,) = yield from wire.exchange([(_OUTCOME, key)])
+        except (ConnectionLost, WaitedTooLong) as exc:
+            self._drop()
+            raise StoreUnavailable(BROKEN) from exc
+        except Refusal as refusal:
+            yield from self._rolled_back()
+            raise explained(refusal.sqlstate) from refusal
+        outcome, replies = found.rows[0]
+        if outcome != "committed":
+            return NotCommitted()
+        sent = self._sent
+        if sent is None or sent.batch_id != batch_id:
+            raise InternalError("a batch is settled that was not the last one sent")
+        every = [part for part in (replies or "").split(";") if part]
+        self._read(sent, every[sent.answered :])
+        return Committed(tuple(sent.outcomes))
+
+
+def _those_like(batch: Sequence[Command[Any]], culprit: int) -> set[int]:
+    """Name the culprit; of launches, all: those of known instances come in herds."""
+    if isinstance(batch[culprit], OpenExecution):
+        return {at for at, one in enumerate(batch) if isinstance(one, OpenExecution)}
+    return {culprit}
+
+
+def open_postgres(
+    url: str, *, writer: bytes, create: bool = True, migrate: bool = False
+) -> PostgresBackend:
+    """Open a PostgreSQL store, blocking; see `PostgresBackend`.
+
+    Raises:
+        InvalidValue: libpq does not understand the URL.
+        StoreError: See `PostgresBackend.open`.
+    """
+    backend = PostgresBackend(url, writer=writer, create=create, migrate=migrate)
+    backend.connect()
+    return backend
+
+
+def migrate_database(url: str) -> tuple[int, int]:
+    """Raise a database's schema; give the versions before and after.
+
+    Raises:
+        StoreError: The database cannot be used, or a newer release wrote it.
+    """
+    address = address_of(url)
+
+    def migrated() -> Waits[tuple[int, int]]:
+        wire = yield from connect_patiently(address, "triolet migrate")
+        try:
+            return (yield from schema.migrate(wire))
+        except Refusal as refusal:
+            raise explained(refusal.sqlstate) from refusal
+        except ConnectionLost as lost:
+            raise StoreUnavailable(BROKEN) from lost
+        finally:
+            wire.close()
+
+    return drive(migrated())
