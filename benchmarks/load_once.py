@@ -4,7 +4,6 @@ Prints the job's status, the rows in the table and the peak memory as one JSON o
 """
 
 import json
-import resource
 import sqlite3
 import sys
 from contextlib import closing
@@ -16,22 +15,7 @@ from triolet.actors import LaunchReport, open_runtime
 
 from . import flights
 from .benchmark import url_of
-
-_STATUS = Path("/proc/self/status")
-
-
-def peak_mib() -> float:
-    """Read the peak of this process' resident memory.
-
-    Linux lets a process begin with the ru_maxrss of the one that started it, so its
-    own high-water mark is preferred.
-    """
-    if _STATUS.exists():
-        for line in _STATUS.read_text(encoding="ascii").splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
+from .peak import peak_mib
 
 
 async def load(source: Path, store: Path) -> LaunchReport:

@@ -11,7 +11,7 @@ import trio
 from benchmarks import cli_start, csv_load, flights, memory, sqlite
 from benchmarks.__main__ import ALL, main, selected
 from benchmarks.benchmark import Benchmark, Workspace
-from benchmarks.load_once import peak_mib
+from benchmarks.peak import peak_mib
 from benchmarks.rounds import Round, bounded, compared, in_turns
 from benchmarks.rows import Better, Row, WrongResult, table
 
