@@ -23,7 +23,7 @@ types: .venv/installed
 	@$(BIN)/mypy
 
 clean:
-	rm -rf .venv build dist .src/*.egg-info
+	rm -rf .venv .bench build dist .src/*.egg-info
 	rm -rf .coverage .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
