@@ -14,9 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ..storage.commands import ActionNotAllowed as ActionNotAllowed
     from ..storage.commands import AlreadyRunning as AlreadyRunning
     from ..storage.commands import DefinitionDrift as DefinitionDrift
+    from ..storage.commands import Diagnosis as Diagnosis
     from ..storage.commands import DuplicateStep as DuplicateStep
+    from ..storage.commands import EvidenceChanged as EvidenceChanged
     from ..storage.commands import ExecutionDetail as ExecutionDetail
     from ..storage.commands import ExecutionLine as ExecutionLine
     from ..storage.commands import ExecutionNotFound as ExecutionNotFound
@@ -25,12 +28,17 @@ if TYPE_CHECKING:
     from ..storage.commands import InstanceAbandoned as InstanceAbandoned
     from ..storage.commands import InstanceComplete as InstanceComplete
     from ..storage.commands import LeaseLost as LeaseLost
+    from ..storage.commands import NotLatestAttempt as NotLatestAttempt
+    from ..storage.commands import Operated as Operated
+    from ..storage.commands import OperationIdConflict as OperationIdConflict
+    from ..storage.commands import OperatorHistory as OperatorHistory
     from ..storage.commands import OutcomeUnresolved as OutcomeUnresolved
     from ..storage.commands import OwnerUnknown as OwnerUnknown
     from ..storage.commands import RunUnknown as RunUnknown
     from ..storage.commands import StaleVersion as StaleVersion
     from ..storage.commands import StartLimitReached as StartLimitReached
     from ..storage.commands import StepUnknown as StepUnknown
+    from ..storage.commands import Unresolved as Unresolved
     from ..storage.commands import WriteFailed as WriteFailed
     from ..storage.model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from ..storage.model.errors import CorruptRecord as CorruptRecord
@@ -52,6 +60,8 @@ if TYPE_CHECKING:
     from ..storage.model.errors import TrioletError as TrioletError
     from ..storage.model.execution import Counts as Counts
     from ..storage.model.execution import Failure as Failure
+    from ..storage.model.operation import Directive as Directive
+    from ..storage.model.operation import Operation as Operation
     from ..storage.model.status import BatchStatus as BatchStatus
     from ..storage.model.status import FailureCategory as FailureCategory
     from ..storage.model.status import IllegalTransition as IllegalTransition
@@ -138,6 +148,7 @@ _HOMES = (
     "..storage.model.errors",
     "..storage.model.status",
     "..storage.model.execution",
+    "..storage.model.operation",
     "..storage.commands",
     ".items",
     ".plan.compile",
@@ -156,6 +167,7 @@ __all__ = [
     "FAIL",
     "FILTERED",
     "STOP",
+    "ActionNotAllowed",
     "AlreadyRunning",
     "BatchStatus",
     "Chunk",
@@ -187,11 +199,14 @@ __all__ = [
     "DefinitionDrift",
     "DefinitionError",
     "Delivery",
+    "Diagnosis",
+    "Directive",
     "DriverMissing",
     "DuplicateStep",
     "Event",
     "EventKind",
     "EventSink",
+    "EvidenceChanged",
     "ExecutionDetail",
     "ExecutionLine",
     "ExecutionNotFound",
@@ -215,8 +230,13 @@ __all__ = [
     "LaunchReport",
     "LeaseLost",
     "Node",
+    "NotLatestAttempt",
     "Observation",
     "OnStop",
+    "Operated",
+    "Operation",
+    "OperationIdConflict",
+    "OperatorHistory",
     "OutcomeUnknown",
     "OutcomeUnresolved",
     "OwnerUnknown",
@@ -251,6 +271,7 @@ __all__ = [
     "TableRowRefused",
     "TableWriter",
     "TrioletError",
+    "Unresolved",
     "WriteFailed",
     "Writer",
     "compile_job",

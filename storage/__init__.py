@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .backend import Backend as Backend
+    from .commands import ActionNotAllowed as ActionNotAllowed
     from .commands import AlreadyRunning as AlreadyRunning
     from .commands import DefinitionDrift as DefinitionDrift
     from .commands import DuplicateStep as DuplicateStep
+    from .commands import EvidenceChanged as EvidenceChanged
     from .commands import ExecutionNotFound as ExecutionNotFound
     from .commands import IncompatibleDefinition as IncompatibleDefinition
     from .commands import InstanceAbandoned as InstanceAbandoned
     from .commands import InstanceComplete as InstanceComplete
     from .commands import LeaseLost as LeaseLost
+    from .commands import NotLatestAttempt as NotLatestAttempt
+    from .commands import OperationIdConflict as OperationIdConflict
     from .commands import OutcomeUnresolved as OutcomeUnresolved
     from .commands import OwnerUnknown as OwnerUnknown
     from .commands import RunUnknown as RunUnknown
@@ -72,6 +76,7 @@ _HOMES = (
 """Where the names live, quick ones first; the first that has a name wins."""
 
 __all__ = [
+    "ActionNotAllowed",
     "AlreadyRunning",
     "Backend",
     "CommitOutcomeUnknown",
@@ -80,6 +85,7 @@ __all__ = [
     "DefinitionError",
     "DriverMissing",
     "DuplicateStep",
+    "EvidenceChanged",
     "ExecutionNotFound",
     "IllegalTransition",
     "IncompatibleDefinition",
@@ -90,6 +96,8 @@ __all__ = [
     "InvalidParameter",
     "InvalidValue",
     "LeaseLost",
+    "NotLatestAttempt",
+    "OperationIdConflict",
     "OutcomeUnresolved",
     "OwnerUnknown",
     "Problem",

@@ -12,8 +12,12 @@ from typing import TypeVar, cast
 from attrs import frozen
 from cattrs import Converter
 
+from .commands.advancing import StaleVersion
+from .commands.opening import AlreadyRunning
+from .commands.operating import ActionNotAllowed, EvidenceChanged, NotLatestAttempt
 from .commands.ownership import OwnerFacts
-from .model.errors import CorruptRecord, InvalidValue
+from .commands.questions import ExecutionNotFound
+from .model.errors import CorruptRecord, InvalidValue, Rejection
 from .model.execution import Failure, NodeTarget, Target, Terminal
 from .model.json import Json, JsonObject
 from .model.names import NameKind, check_name
@@ -328,3 +332,38 @@ def decode_facts(text: str) -> OwnerFacts:
         CorruptRecord: When the text is not of this format.
     """
     return _structure(text, OwnerFacts, "an owner")
+
+
+REFUSALS: dict[str, type[Rejection]] = {
+    kind.code: kind
+    for kind in (
+        ActionNotAllowed,
+        AlreadyRunning,
+        EvidenceChanged,
+        ExecutionNotFound,
+        NotLatestAttempt,
+        StaleVersion,
+    )
+}
+"""Why an operator's action may be refused, by code."""
+
+
+def encode_refusal(refusal: Rejection | None) -> str | None:
+    """Write why an operator's action was refused: code and members."""
+    if refusal is None:
+        return None
+    members = _records.unstructure(refusal)
+    return _dump({"code": refusal.code, "members": members})
+
+
+def decode_refusal(text: str) -> Rejection:
+    """Read a refusal back.
+
+    Raises:
+        CorruptRecord: When the text is not a refusal of this format.
+    """
+    try:
+        document = json.loads(text)
+        return _records.structure(document["members"], REFUSALS[document["code"]])
+    except Exception as exc:
+        raise CorruptRecord("a refusal", type(exc).__name__) from exc

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from .commands import Definition, OwnerFacts
 from .model.execution import Decision, JobExecution, JobInstance, StepExecution
+from .model.operation import Operation, RecoveryDecision, StopRequest
 from .model.parameters import ParameterSet
 
 
@@ -52,3 +53,6 @@ class Dump:
     """With the transition that was committed in the same row."""
     decisions: tuple[Decision, ...] = ()
     """Transitions with a row of their own, by execution and sequence."""
+    stops: tuple[StopRequest, ...] = ()
+    recoveries: tuple[RecoveryDecision, ...] = ()
+    operations: tuple[Operation, ...] = ()

@@ -13,20 +13,27 @@ from hypothesis import strategies as st
 
 from triolet.storage.commands import (
     UNLIMITED,
+    Abandon,
     Advance,
+    BeginStopping,
     Command,
     CommitChunk,
     Definition,
+    Diagnose,
+    FindStops,
     Folded,
     JobEnd,
     ListExecutions,
+    ListOperations,
     NewDecision,
     NextStep,
     OpenExecution,
     OwnerFacts,
+    Recover,
     RegisterOwner,
     ReleaseOwner,
     RenewLease,
+    RequestStop,
     ShowExecution,
     StepEnd,
 )
@@ -43,6 +50,7 @@ from triolet.storage.model.execution import (
     TransitionKind,
 )
 from triolet.storage.model.json import Json
+from triolet.storage.model.operation import Directive, Evidence
 from triolet.storage.model.parameters import (
     JobParameter,
     ParameterKind,
@@ -394,6 +402,64 @@ def chunks(draw: st.DrawFn, dump: Dump) -> CommitChunk:
     )
 
 
+@st.composite
+def operations(draw: st.DrawFn, dump: Dump) -> Command[Any]:
+    """Draw what an operator asks for; a few ids, so that some are used again."""
+    execution = draw(st.sampled_from(dump.executions[::-1]))
+    flaw = draw(flaws("execution", "version", "evidence"))
+    version = execution.version + (flaw == "version")
+    words: dict[str, Any] = {
+        "execution_id": NONSENSE if flaw == "execution" else execution.id,
+        "actor": "eve",
+        "operation_id": f"op {draw(st.integers(1, 12))}",
+        "reason": draw(st.sampled_from([None, "wegen Umbau"])),
+    }
+    action = draw(st.sampled_from(["stop", "stop", "abandon", "recover", "recover"]))
+    if action != "recover":
+        kind = RequestStop if action == "stop" else Abandon
+        return kind(**words, expected_version=draw(usually(None, version)))
+    owners = [None, None, *owner_ids(dump)]
+    evidence = evidence_of(dump, execution).digest
+    return Recover(
+        **words,
+        expected_version=version,
+        directive=draw(st.sampled_from(Directive)),
+        evidence=DIGESTS[0] if flaw == "evidence" else evidence,
+        requester=draw(st.sampled_from(owners)),
+        dead_owner=draw(st.sampled_from([execution.owner_id, *owners])),
+    )
+
+
+def evidence_of(dump: Dump, execution: JobExecution) -> Evidence:
+    """Collect what an operator is shown of an execution."""
+    steps = [one for one in dump.steps if one.execution_id == execution.id]
+    decided = any(one.execution_id == execution.id for one in dump.decisions)
+    return Evidence.of(execution, steps, decided)
+
+
+def inspections(dump: Dump) -> st.SearchStrategy[Command[Any]]:
+    ids = [one.id for one in dump.executions]
+    executions = st.sampled_from([*ids, NONSENSE])
+    return st.one_of(
+        st.builds(FindStops, st.sampled_from([*owner_ids(dump), NONSENSE])),
+        st.builds(ListOperations, executions),
+        st.builds(Diagnose, st.none() | executions, st.integers(0, 3)),
+    )
+
+
+@st.composite
+def takings_in(draw: st.DrawFn, dump: Dump) -> BeginStopping:
+    """Draw that an owner takes in a stop, one that was asked for if there is any."""
+    execution = draw(live(dump))
+    asked = [
+        one for one in dump.stops if dump.executions[one.execution_id - 1].status.active
+    ]
+    if asked:
+        stop = draw(st.sampled_from(asked))
+        return BeginStopping(stop.execution_id, stop.owner_id)
+    return BeginStopping(execution.id, draw(st.sampled_from([1, execution.owner_id])))
+
+
 def commands(dump: Dump) -> st.SearchStrategy[Command[Any]]:
     """Draw any command without an enlisted write; there must be an owner."""
     if not dump.executions:
@@ -403,4 +469,5 @@ def commands(dump: Dump) -> st.SearchStrategy[Command[Any]]:
     if not any(execution.status.active for execution in dump.executions):
         moving = moving[:1]
     others = [*[openings(dump)] * 3, ownership(dump), questions(dump)]
+    others += [operations(dump), operations(dump), takings_in(dump), inspections(dump)]
     return st.sampled_from(moving + others).flatmap(lambda kind: kind)

@@ -4,10 +4,17 @@ These commands are fenced: they name the owner that sent them, and are refused o
 somebody else has taken the execution over.
 """
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ..model.errors import Rejection, error
-from ..model.execution import Counts, DecisionRef, Failure, Target, TransitionKind
+from ..model.execution import (
+    Counts,
+    DecisionRef,
+    ExitCode,
+    Failure,
+    Target,
+    TransitionKind,
+)
 from ..model.status import BatchStatus
 from .command import Command, EnlistedWrite
 from .starting import NextStep, StartLimitReached, StepStarted
@@ -62,6 +69,14 @@ class JobEnd:
     counts: Counts
     failure: Failure | None = None
 
+    def after(self, found: BatchStatus) -> "JobEnd":
+        """Give the end that is written: what is STOPPING never becomes COMPLETED."""
+        if found is BatchStatus.STOPPING and self.status is BatchStatus.COMPLETED:
+            return evolve(
+                self, status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED.value
+            )
+        return self
+
 
 @frozen(kw_only=True)
 class Advance(Command["Advanced"]):
@@ -93,6 +108,8 @@ class Advanced:
 
     at: int
     start: StepStarted | StartLimitReached | None = None
+    stopped: bool = False
+    """The execution was STOPPING, so it ended STOPPED instead of COMPLETED."""
 
 
 @frozen(kw_only=True)

@@ -30,8 +30,8 @@ from .tables import ExecutionRow, StepRow, Tables
 
 def advance(tables: Tables, command: Advance, now: int) -> Advanced:
     """Carry out the parts in order."""
-    execution = _fenced(tables, command.execution_id, command.owner_id)
-    begun = finished = limited = started = None
+    execution = fenced(tables, command.execution_id, command.owner_id)
+    begun = finished = limited = started = end = None
     if command.begin is not None:
         begun = _check_begin(tables, execution, command.begin)
     if command.finish is not None:
@@ -41,7 +41,8 @@ def advance(tables: Tables, command: Advance, now: int) -> Advanced:
     if command.start is not None:
         limited = _check_start(tables, execution, command.start)
     if command.end is not None:
-        check_transition(execution.record.status, command.end.status)
+        end = command.end.after(execution.record.status)
+        check_transition(execution.record.status, end.status)
     if command.write is not None:
         tables.business.write(command.write)
         now = tables.clock()
@@ -54,12 +55,18 @@ def advance(tables: Tables, command: Advance, now: int) -> Advanced:
         _decide(execution, decision, now)
     if command.start is not None and limited is None:
         started = tables.insert_step(execution, command.start, now)
-    if command.end is not None:
-        _end(execution, command.end, now)
-    return Advanced(now, limited or started)
+    if end is not None:
+        _end(execution, end, now)
+    return Advanced(now, limited or started, end is not command.end)
 
 
-def _fenced(tables: Tables, execution_id: int, owner_id: int) -> ExecutionRow:
+def fenced(tables: Tables, execution_id: int, owner_id: int) -> ExecutionRow:
+    """Find an execution that is active and this owner's.
+
+    Raises:
+        ExecutionNotFound: There is no such execution.
+        LeaseLost: It has ended, or it is somebody else's.
+    """
     execution = tables.execution(execution_id)
     record = execution.record
     if record.owner_id != owner_id or not record.status.active:
@@ -191,7 +198,7 @@ def ended_at(execution: ExecutionRow, now: int) -> int:
 
 def commit_chunk(tables: Tables, command: CommitChunk, now: int) -> ChunkCommitted:
     """Make a chunk durable: counts, checkpoint and enlisted rows."""
-    execution = _fenced(tables, command.execution_id, command.owner_id)
+    execution = fenced(tables, command.execution_id, command.owner_id)
     row = _step_of(tables, execution, command.step_id)
     if row.status is not BatchStatus.STARTED:
         raise IllegalTransition(row.status, BatchStatus.STARTED)
@@ -207,6 +214,6 @@ def commit_chunk(tables: Tables, command: CommitChunk, now: int) -> ChunkCommitt
 
 def enlist(tables: Tables, command: Enlist, now: int) -> Enlisted:
     """Let user code write under the owner's fence."""
-    _fenced(tables, command.execution_id, command.owner_id)
+    fenced(tables, command.execution_id, command.owner_id)
     tables.business.write(command.write)
     return Enlisted()

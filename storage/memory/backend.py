@@ -11,21 +11,28 @@ from uuid import UUID
 
 from ..backend import Committed, Descriptor, NotCommitted, Settlement, Waits
 from ..commands import (
+    Abandon,
     Advance,
+    BeginStopping,
     Command,
     CommitChunk,
+    Diagnose,
     Enlist,
+    FindStops,
     ListExecutions,
+    ListOperations,
     OpenExecution,
     Question,
+    Recover,
     RegisterOwner,
     ReleaseOwner,
     RenewLease,
+    RequestStop,
     ShowExecution,
 )
 from ..dump import Dump
 from ..model.errors import InternalError, TrioletError
-from . import advancing, opening, ownership, questions
+from . import advancing, diagnosing, opening, operating, ownership, questions
 from .tables import Tables
 
 _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
@@ -38,6 +45,13 @@ _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
     Enlist: advancing.enlist,
     ListExecutions: questions.list_executions,
     ShowExecution: questions.show_execution,
+    RequestStop: operating.operate,
+    Abandon: operating.operate,
+    Recover: operating.operate,
+    BeginStopping: operating.begin_stopping,
+    FindStops: diagnosing.find_stops,
+    ListOperations: diagnosing.list_operations,
+    Diagnose: diagnosing.diagnose,
 }
 
 

@@ -3,7 +3,7 @@
 Everything that may refuse comes before the first change.
 """
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from ..codec import decode_parameters, encode_parameters
 from ..commands import (
@@ -22,15 +22,13 @@ from ..commands import (
 from ..dump import StoredDefinition, StoredInstance
 from ..model.execution import (
     NO_COUNTS,
-    Counts,
     ExitCode,
-    Failure,
     JobExecution,
     JobInstance,
 )
 from ..model.parameters import ParameterSet
-from ..model.status import BatchStatus, FailureCategory
-from .advancing import ended_at
+from ..model.status import BatchStatus
+from .closing import holds_unknown, take_over
 from .questions import snapshot_of
 from .tables import ExecutionRow, InstanceRow, Tables
 
@@ -58,8 +56,8 @@ def open_execution(
     dead = None
     if previous is not None and _may_follow(tables, command, previous, now):
         dead = previous
-        if _holds_unknown(dead):
-            _leave_unresolved(dead, command.failure_id, now)
+        if holds_unknown(dead):
+            take_over(tables, dead, command.failure_id, now)
             return OutcomeUnresolved(dead.record.id)
     # Only a secret is stored otherwise than given; the text is made for its limits.
     text = encode_parameters(occurrence.parameters, identifying_only=False)
@@ -70,7 +68,7 @@ def open_execution(
         raise StepUnknown(first.inherit)
 
     if dead is not None:
-        _take_over(dead, command.failure_id, now)
+        take_over(tables, dead, command.failure_id, now)
     if definition is None:
         definition = _insert_definition(tables, command, now)
     instance = occurrence.row
@@ -145,50 +143,6 @@ def _may_follow(
         ran = tables.definitions[command.job, record.fingerprint]
         raise IncompatibleDefinition(command.job, record.id, ran.definition.manifest)
     return record.status.active
-
-
-def _holds_unknown(execution: ExecutionRow) -> bool:
-    return any(step.status is BatchStatus.UNKNOWN for step in execution.steps.values())
-
-
-def _owner_died(failure_id: int) -> Failure:
-    return Failure(FailureCategory.STALE_RECOVERED, failure_id, code="owner_died")
-
-
-def _close_steps(execution: ExecutionRow, failure_id: int, now: int) -> None:
-    for step in execution.steps.values():
-        if step.status.active:
-            step.ended_at = step.no_earlier(now)
-            step.status = BatchStatus.FAILED
-            step.exit_code = ExitCode.FAILED
-            step.failure = evolve(_owner_died(failure_id), where=step.node)
-            step.version += 2
-
-
-def _leave_unresolved(execution: ExecutionRow, failure_id: int, now: int) -> None:
-    _close_steps(execution, failure_id, now)
-    record = execution.record
-    execution.record = evolve(
-        record, status=BatchStatus.UNKNOWN, version=record.version + 1
-    )
-
-
-def _take_over(execution: ExecutionRow, failure_id: int, now: int) -> None:
-    _close_steps(execution, failure_id, now)
-    record = execution.record
-    execution.record = evolve(
-        record,
-        status=BatchStatus.FAILED,
-        exit_code=ExitCode.FAILED,
-        counts=_summed(execution.instance),
-        failure=_owner_died(failure_id),
-        ended_at=ended_at(execution, now),
-        version=record.version + 2,
-    )
-
-
-def _summed(instance: InstanceRow) -> Counts:
-    return sum((step.counts for step in instance.latest.values()), NO_COUNTS)
 
 
 def _insert_definition(

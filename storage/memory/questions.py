@@ -137,4 +137,9 @@ def dump_of(tables: Tables) -> Dump:
             for execution in tables.executions.values()
             for sequence in sorted(execution.decisions)
         ),
+        stops=tuple(tables.stops[key] for key in sorted(tables.stops)),
+        recoveries=tuple(
+            sorted(tables.recoveries, key=lambda one: (one.execution_id, one.version))
+        ),
+        operations=tuple(tables.operations.values()),
     )

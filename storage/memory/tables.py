@@ -20,6 +20,7 @@ from ..model.execution import (
     Failure,
     JobExecution,
 )
+from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
 from ..model.status import BatchStatus
 from .business import Business
 
@@ -96,6 +97,11 @@ class Tables:
     """The highest run number of each job."""
     executions: dict[int, ExecutionRow] = field(factory=dict)
     steps: dict[int, StepRow] = field(factory=dict)
+    stops: dict[int, StopRequest] = field(factory=dict)
+    """By execution."""
+    recoveries: list[RecoveryDecision] = field(factory=list)
+    operations: dict[tuple[Action, str], Operation] = field(factory=dict)
+    """By action and operation id, oldest first."""
     business: Business = field(factory=Business)
 
     def owner(self, owner_id: int) -> StoredOwner:

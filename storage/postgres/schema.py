@@ -77,7 +77,7 @@ WHERE NOT has_database_privilege(current_database(), 'CREATE')
 _TO_WORK = """
 SELECT privilege || ' on triolet.' || name
 FROM unnest(string_to_array('commit_marker decision definition execution instance '
-    'owner step', ' ')) AS name,
+    'operator_request owner recovery_decision step stop_request', ' ')) AS name,
     unnest(string_to_array('SELECT INSERT UPDATE', ' ')) AS privilege
 WHERE NOT has_table_privilege('triolet.' || name, privilege)
 UNION ALL SELECT 'DELETE on triolet.commit_marker'

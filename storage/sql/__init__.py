@@ -5,17 +5,24 @@ from typing import Any
 
 from ..backend import Waits
 from ..commands import (
+    Abandon,
     Advance,
+    BeginStopping,
     CommitChunk,
+    Diagnose,
     Enlist,
+    FindStops,
     ListExecutions,
+    ListOperations,
     OpenExecution,
+    Recover,
     RegisterOwner,
     ReleaseOwner,
     RenewLease,
+    RequestStop,
     ShowExecution,
 )
-from . import advancing, opening, ownership, questions
+from . import advancing, diagnosing, opening, operating, ownership, questions
 from .session import Session
 
 HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
@@ -28,5 +35,12 @@ HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
     Enlist: advancing.enlist,
     ListExecutions: questions.list_executions,
     ShowExecution: questions.show_execution,
+    RequestStop: operating.operate,
+    Abandon: operating.operate,
+    Recover: operating.operate,
+    BeginStopping: operating.begin_stopping,
+    FindStops: diagnosing.find_stops,
+    ListOperations: diagnosing.list_operations,
+    Diagnose: diagnosing.diagnose,
 }
 """What carries each command out: called with the session, the command and the time."""

@@ -99,7 +99,7 @@ def write_first(db: Session, command: Advance, now: int) -> Waits[Advance]:
 def advance(db: Session, command: Advance, now: int) -> Waits[Advanced]:
     """Carry out the parts in order."""
     if command.finish is None or command.begin is not None:
-        yield from _check_fence(db, command.execution_id, command.owner_id)
+        yield from check_fence(db, command.execution_id, command.owner_id)
     if command.begin is not None:
         yield from _begin(db, command.execution_id, command.begin, now)
     if command.finish is not None:
@@ -109,15 +109,22 @@ def advance(db: Session, command: Advance, now: int) -> Waits[Advanced]:
     started = None
     if command.start is not None:
         started = yield from _start(db, command.execution_id, command.start, now)
+    stopped = False
     if command.end is not None:
-        yield from _end(db, command.execution_id, command.end, now)
-    return Advanced(now, started)
+        stopped = yield from _end(db, command.execution_id, command.end, now)
+    return Advanced(now, started, stopped)
 
 
 _OWNER = "SELECT owner_id, status FROM triolet.execution WHERE id = $1 FOR KEY SHARE"
 
 
-def _check_fence(db: Session, execution_id: int, owner_id: int) -> Waits[None]:
+def check_fence(db: Session, execution_id: int, owner_id: int) -> Waits[BatchStatus]:
+    """Give an execution's status, if it is active and this owner's.
+
+    Raises:
+        ExecutionNotFound: There is no such execution.
+        LeaseLost: It has ended, or it is somebody else's.
+    """
     rows = yield from db.fetch(_OWNER, (execution_id,))
     if not rows:
         raise ExecutionNotFound(execution_id)
@@ -125,6 +132,7 @@ def _check_fence(db: Session, execution_id: int, owner_id: int) -> Waits[None]:
     status = BatchStatus(found)
     if owner != owner_id or not status.active:
         raise LeaseLost(execution_id, status)
+    return status
 
 
 _STATE = "SELECT status, version FROM triolet.step WHERE id = $1 AND execution_id = $2"
@@ -171,7 +179,7 @@ def _finish(db: Session, command: Advance, finish: StepEnd, now: int) -> Waits[N
     )
     if changed == 1:
         return
-    yield from _check_fence(db, command.execution_id, command.owner_id)
+    yield from check_fence(db, command.execution_id, command.owner_id)
     status, version = yield from _step_state(db, command.execution_id, finish.step_id)
     if version != finish.version:
         raise StaleVersion(finish.version, version)
@@ -301,9 +309,12 @@ WHERE id = $11
 _END = {finished: _end_statement(finished) for finished in (True, False)}
 
 
-def _end(db: Session, execution_id: int, end: JobEnd, now: int) -> Waits[None]:
-    ((found,),) = yield from db.fetch(_STATUS, (execution_id,))
-    check_transition(BatchStatus(found), end.status)
+def _end(db: Session, execution_id: int, wanted: JobEnd, now: int) -> Waits[bool]:
+    """Write the end; tell whether a stop made another one of it."""
+    ((status,),) = yield from db.fetch(_STATUS, (execution_id,))
+    found = BatchStatus(status)
+    end = wanted.after(found)
+    check_transition(found, end.status)
     values = (
         end.status.value,
         end.exit_code,
@@ -313,6 +324,7 @@ def _end(db: Session, execution_id: int, end: JobEnd, now: int) -> Waits[None]:
         execution_id,
     )
     yield from db.change(_END[end.status.finished], values)
+    return end is not wanted
 
 
 _CHUNK = f"""
@@ -352,7 +364,7 @@ def commit_chunk(db: Session, command: CommitChunk, now: int) -> Waits[ChunkComm
 
 def _check_chunk(db: Session, command: CommitChunk) -> Waits[None]:
     """Refuse a chunk of a lost execution, or of a step that has moved on."""
-    yield from _check_fence(db, command.execution_id, command.owner_id)
+    yield from check_fence(db, command.execution_id, command.owner_id)
     status, version = yield from _step_state(db, command.execution_id, command.step_id)
     if status is not BatchStatus.STARTED:
         raise IllegalTransition(status, BatchStatus.STARTED)
@@ -362,6 +374,6 @@ def _check_chunk(db: Session, command: CommitChunk) -> Waits[None]:
 
 def enlist(db: Session, command: Enlist, now: int) -> Waits[Enlisted]:
     """Let user code write under the owner's fence."""
-    yield from _check_fence(db, command.execution_id, command.owner_id)
+    yield from check_fence(db, command.execution_id, command.owner_id)
     yield from db.write(command.write)
     return Enlisted()

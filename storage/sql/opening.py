@@ -4,10 +4,10 @@ All checks come before the first change, so that a refusal changes nothing; the 
 exception is a dead owner's execution with an UNKNOWN step, which is closed as UNKNOWN.
 """
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from ..backend import Waits
-from ..codec import encode_failure, encode_parameters
+from ..codec import encode_parameters
 from ..commands import (
     AlreadyRunning,
     DefinitionDrift,
@@ -20,12 +20,12 @@ from ..commands import (
     RunUnknown,
     Snapshot,
 )
-from ..model.execution import Failure
 from ..model.parameters import ParameterSet
-from ..model.status import BatchStatus, FailureCategory
+from ..model.status import BatchStatus
 from . import ownership
 from .advancing import insert_step
-from .rows import COUNTS, DECISION, STEP, decision_of, step_of
+from .closing import LATEST, take_over
+from .rows import DECISION, STEP, decision_of, step_of
 from .session import Session
 
 
@@ -58,8 +58,8 @@ def open_execution(
     if previous is not None:
         took_over = yield from _may_follow(db, command, previous, now)
         if took_over is not None:
-            closed = yield from _take_over(db, command, took_over, now)
-            if not closed:
+            left = yield from take_over(db, took_over, command.failure_id, now)
+            if left is BatchStatus.UNKNOWN:
                 return OutcomeUnresolved(took_over)
     if definition_id is None:
         definition_id = yield from _insert_definition(db, command, now)
@@ -219,61 +219,7 @@ def _may_follow(
     return took_over
 
 
-_ACTIVE_STEPS = (
-    "SELECT id, node FROM triolet.step WHERE execution_id = $1 "
-    "AND status IN ('STARTING', 'STARTED', 'STOPPING')"
-)
-_CLOSE_STEP = (
-    "UPDATE triolet.step SET status = 'FAILED', exit_code = 'FAILED', failure = $1, "
-    "ended_at = greatest($2, coalesce(started_at, created_at)), "
-    "version = version + 2 WHERE id = $3"
-)
-_UNKNOWN_STEPS = (
-    "SELECT 1 FROM triolet.step WHERE execution_id = $1 AND status = 'UNKNOWN'"
-)
-_LEAVE_UNKNOWN = (
-    "UPDATE triolet.execution SET status = 'UNKNOWN', version = version + 1 "
-    "WHERE id = $1"
-)
-
-
-def _take_over(
-    db: Session, command: OpenExecution, execution_id: int, now: int
-) -> Waits[bool]:
-    """Close a dead owner's execution; False when it has become UNKNOWN instead."""
-    failure = Failure(
-        FailureCategory.STALE_RECOVERED, command.failure_id, code="owner_died"
-    )
-    active = yield from db.fetch(_ACTIVE_STEPS, (execution_id,))
-    for step_id, node in active:
-        why = encode_failure(evolve(failure, where=node))
-        yield from db.change(_CLOSE_STEP, (why, now, step_id))
-    if (yield from db.fetch(_UNKNOWN_STEPS, (execution_id,))):
-        yield from db.change(_LEAVE_UNKNOWN, (execution_id,))
-        return False
-    values = (encode_failure(failure), now, execution_id)
-    yield from db.change(_CLOSE_EXECUTION, values)
-    return True
-
-
-_LATEST = (
-    "s.id IN (SELECT max(s2.id) FROM triolet.step s2 "
-    "JOIN triolet.execution e2 ON e2.id = s2.execution_id "
-    "WHERE e2.instance_id = {instance} GROUP BY s2.node, s2.visit)"
-)
-_SUMS = (
-    "SELECT "
-    + ", ".join(f"coalesce(sum({name.strip()}), 0)" for name in COUNTS.split(","))
-    + " FROM triolet.step s WHERE "
-    + _LATEST.format(instance="triolet.execution.instance_id")
-)
-_CLOSE_EXECUTION = (
-    f"UPDATE triolet.execution SET ({COUNTS}) = ({_SUMS}), status = 'FAILED', "
-    "exit_code = 'FAILED', failure = $1, "
-    "ended_at = greatest($2, coalesce(started_at, created_at)), "
-    "version = version + 2 WHERE id = $3"
-)
-_LATEST_STEPS = f"{STEP} WHERE {_LATEST.format(instance='$1')} ORDER BY s.node, s.visit"
+_LATEST_STEPS = f"{STEP} WHERE {LATEST.format(instance='$1')} ORDER BY s.node, s.visit"
 _STARTS = (
     "SELECT s.node, s.visit, count(*) FROM triolet.step s "
     "JOIN triolet.execution e ON e.id = s.execution_id "

@@ -2,7 +2,12 @@
 
 from typing import Any, TypeAlias
 
-from ..codec import decode_failure, decode_parameters, decode_target
+from ..codec import (
+    decode_failure,
+    decode_parameters,
+    decode_refusal,
+    decode_target,
+)
 from ..model.digests import step_input
 from ..model.execution import (
     Counts,
@@ -13,6 +18,7 @@ from ..model.execution import (
     StepExecution,
     TransitionKind,
 )
+from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
 from ..model.status import BatchStatus
 
 Row: TypeAlias = tuple[Any, ...]
@@ -49,6 +55,24 @@ SELECT e.id, e.instance_id, e.attempt, e.restart_of, e.status, e.exit_code,
 FROM triolet.execution e
 JOIN triolet.instance i ON i.id = e.instance_id
 JOIN triolet.definition d ON d.id = e.definition_id
+"""
+
+
+STOP = """
+SELECT p.execution_id, p.owner_id, p.actor, p.reason, p.requested_at
+FROM triolet.stop_request p
+"""
+
+RECOVERY = """
+SELECT r.execution_id, r.version, r.prior_status, r.result_status, r.actor, r.reason,
+    r.evidence, r.decided_at
+FROM triolet.recovery_decision r
+"""
+
+OPERATION = """
+SELECT o.action, o.operation_id, o.execution_id, o.actor, o.reason, o.digest,
+    o.observed_version, o.prior_status, o.result_status, o.refusal, o.requested_at
+FROM triolet.operator_request o
 """
 
 
@@ -141,4 +165,46 @@ def instance_of(row: Row) -> JobInstance:
     """Make the instance's record of a row of EXECUTION."""
     return JobInstance(
         id=row[21], job=row[22], key=row[23], run=row[24], created_at=row[25]
+    )
+
+
+def stop_of(row: Row) -> StopRequest:
+    """Make the record of a row of STOP."""
+    return StopRequest(
+        execution_id=row[0],
+        owner_id=row[1],
+        actor=row[2],
+        reason=row[3],
+        requested_at=row[4],
+    )
+
+
+def recovery_of(row: Row) -> RecoveryDecision:
+    """Make the record of a row of RECOVERY."""
+    return RecoveryDecision(
+        execution_id=row[0],
+        version=row[1],
+        prior=BatchStatus(row[2]),
+        result=BatchStatus(row[3]),
+        actor=row[4],
+        reason=row[5],
+        evidence=row[6],
+        decided_at=row[7],
+    )
+
+
+def operation_of(row: Row) -> Operation:
+    """Make the record of a row of OPERATION."""
+    return Operation(
+        action=Action(row[0]),
+        operation_id=row[1],
+        execution_id=row[2],
+        actor=row[3],
+        reason=row[4],
+        digest=row[5],
+        observed_version=row[6],
+        prior=None if row[7] is None else BatchStatus(row[7]),
+        result=None if row[8] is None else BatchStatus(row[8]),
+        refusal=None if row[9] is None else decode_refusal(row[9]),
+        requested_at=row[10],
     )

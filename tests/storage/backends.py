@@ -2,27 +2,33 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
-from attrs import define, evolve
+from attrs import define
 
 from tests.postgres.server import available_servers
 from tests.storage.dictated import open_dictated
-from triolet.storage.backend import Backend, drive
+from triolet.storage.backend import Backend, drive, run
 from triolet.storage.codec import decode_facts, decode_parameters
-from triolet.storage.commands import Definition
+from triolet.storage.commands import Abandon, Definition
 from triolet.storage.dump import Dump, StoredDefinition, StoredInstance, StoredOwner
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.execution import JobInstance
-from triolet.storage.model.status import BatchStatus
 from triolet.storage.postgres import PostgresBackend
 from triolet.storage.postgres.session import PostgresSession
 from triolet.storage.sql.rows import (
     DECISION,
     EXECUTION,
+    OPERATION,
+    RECOVERY,
     STEP,
+    STOP,
     decision_of,
     execution_of,
+    operation_of,
+    recovery_of,
     step_of,
+    stop_of,
 )
 from triolet.storage.sql.session import Row, Session
 from triolet.storage.sqlite import SqliteBackend
@@ -85,6 +91,9 @@ _DUMP = (
     f"{EXECUTION} ORDER BY e.id",
     f"{STEP} ORDER BY s.id",
     f"{DECISION} ORDER BY c.execution_id, c.sequence",
+    f"{STOP} ORDER BY p.execution_id",
+    f"{RECOVERY} ORDER BY r.execution_id, r.version",
+    f"{OPERATION} ORDER BY o.id",
 )
 
 
@@ -93,7 +102,7 @@ def dump_of(backend: Backend) -> Dump:
     if isinstance(backend, MemoryBackend):
         return backend.dump()
     owners, definitions, instances, *records = rows_of(backend, *_DUMP)
-    executions, steps, decisions = records
+    executions, steps, decisions, stops, recoveries, operations = records
     return Dump(
         owners=tuple(map(_owner, owners)),
         definitions=tuple(map(_definition, definitions)),
@@ -101,6 +110,9 @@ def dump_of(backend: Backend) -> Dump:
         executions=tuple(map(execution_of, executions)),
         steps=tuple(map(step_of, steps)),
         decisions=tuple(map(decision_of, decisions)),
+        stops=tuple(map(stop_of, stops)),
+        recoveries=tuple(map(recovery_of, recoveries)),
+        operations=tuple(map(operation_of, operations)),
     )
 
 
@@ -130,14 +142,6 @@ def _instance(row: Row) -> StoredInstance:
 
 
 def abandon(backend: Backend, execution_id: int) -> None:
-    """Abandon a finished execution behind the port: no command does it yet."""
-    if isinstance(backend, MemoryBackend):
-        row = backend._tables.executions[execution_id]
-        row.record = evolve(row.record, status=BatchStatus.ABANDONED)
-        return
-    drive(
-        session_of(backend).change(
-            "UPDATE triolet.execution SET status = 'ABANDONED' WHERE id = $1",
-            (execution_id,),
-        )
-    )
+    """Abandon a finished execution."""
+    request = Abandon(execution_id=execution_id, actor="eve", operation_id="abandon")
+    run(backend, UUID(int=1 << 64), request)

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tests.storage.client import Client, job_end, next_step, step_end
+from tests.storage.client import SOME_COUNTS, Client, job_end, next_step, step_end
 from tests.storage.matrix import ORDER, verdict
 from triolet.storage.commands import LeaseLost, Opened
 from triolet.storage.model.status import BatchStatus
@@ -50,8 +50,15 @@ def test_a_step_follows_the_matrix(
     assert (step.ended_at is None) is not wanted.finished
 
 
-@pytest.mark.parametrize("found", [S.STARTED, S.STOPPING])
-@pytest.mark.parametrize("wanted", ORDER)
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        pair
+        for pair in product((S.STARTED, S.STOPPING), ORDER)
+        # Written as STOPPED, as the next test tells.
+        if pair != (S.STOPPING, S.COMPLETED)
+    ],
+)
 def test_an_active_execution_follows_the_matrix(
     client: Client, found: BatchStatus, wanted: BatchStatus
 ) -> None:
@@ -70,6 +77,19 @@ def test_an_active_execution_follows_the_matrix(
     execution = client.execution(1)
     assert (execution.status, execution.version) == (wanted, version + 2)
     assert (execution.ended_at is None) is not wanted.finished
+
+
+def test_an_execution_that_is_stopping_never_completes(client: Client) -> None:
+    opened = client.open()
+    client.advance(opened, end=job_end(S.STOPPING))
+
+    reply = client.advance(opened, end=job_end(S.COMPLETED, counts=SOME_COUNTS))
+
+    assert reply.stopped
+    execution = client.execution(1)
+    assert (execution.status, execution.exit_code) == (S.STOPPED, "STOPPED")
+    assert (execution.version, execution.counts) == (5, SOME_COUNTS)
+    assert execution.ended_at is not None
 
 
 @pytest.mark.parametrize("found", [S.STOPPED, S.FAILED, S.COMPLETED, S.UNKNOWN])

@@ -22,6 +22,7 @@ from triolet.storage.model.errors import (
     TrioletError,
     listed,
 )
+from triolet.storage.model.operation import Action
 from triolet.storage.model.status import BatchStatus
 
 for module in pkgutil.walk_packages(triolet.storage.__path__, "triolet.storage."):
@@ -31,6 +32,8 @@ SAMPLES: dict[object, object] = {
     str: "load",
     str | None: "load",
     int: 7,
+    bool: False,
+    Action: Action.ABANDON,
     BatchStatus: BatchStatus.STOPPED,
     OwnerFacts: FACTS,
     BaseException: ValueError("bad row"),

@@ -28,8 +28,17 @@ from triolet.storage.codec import (
     seal,
     unseal,
 )
-from triolet.storage.commands import ListExecutions, OwnerFacts, ShowExecution
+from triolet.storage.commands import (
+    ActionNotAllowed,
+    AlreadyRunning,
+    ListExecutions,
+    ListOperations,
+    OwnerFacts,
+    ShowExecution,
+    StaleVersion,
+)
 from triolet.storage.model.execution import Failure, NodeTarget, Target, Terminal
+from triolet.storage.model.operation import Action
 from triolet.storage.model.parameters import JobParameter, ParameterKind, ParameterSet
 from triolet.storage.model.status import BatchStatus, FailureCategory
 from triolet.storage.sqlite import SqliteBackend
@@ -103,12 +112,61 @@ def test_a_context_is_read_and_written_as_ever() -> None:
     assert seal(CONTEXT_FORMAT, STATE_SCHEMA, state, "it") == RECORDS["context"]
 
 
-def test_a_whole_store_of_the_first_release_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
+def opened(folder: Path, golden: str) -> SqliteBackend:
+    """Open the store that a golden file describes, raised to our schema."""
+    path = folder / "old.db"
     with sqlite3.connect(path) as made:
-        made.executescript((GOLDEN / "sqlite_v1.sql").read_text())
+        made.executescript((GOLDEN / golden).read_text())
     made.close()
-    store = SqliteBackend(str(path), clock=lambda: 0, writer=b"g" * 16, create=False)
+    return SqliteBackend(
+        str(path), clock=lambda: 0, writer=b"g" * 16, create=False, migrate=True
+    )
+
+
+def test_a_store_with_operations_is_read(tmp_path: Path) -> None:
+    store = opened(tmp_path, "sqlite_v2.sql")
+    (stopped, recovered, abandoned) = (
+        run(store, UUID(int=1), ListOperations(number)) for number in (1, 2, 3)
+    )
+    assert stopped.stop is not None
+    assert (stopped.stop.actor, stopped.stop.reason) == ("eve", "too slow")
+    (decision,) = recovered.recoveries
+    assert (decision.prior, decision.result) == (
+        BatchStatus.UNKNOWN,
+        BatchStatus.FAILED,
+    )
+    assert [
+        (one.action, one.prior, one.result, one.refusal)
+        for history in (stopped, recovered, abandoned)
+        for one in history.operations
+    ] == [
+        (Action.STOP, BatchStatus.STARTED, BatchStatus.STARTED, None),
+        (
+            Action.RECOVER,
+            BatchStatus.STARTED,
+            BatchStatus.STARTED,
+            AlreadyRunning(1, 1, FACTS, 30_000_000),
+        ),
+        (
+            Action.ABANDON,
+            BatchStatus.UNKNOWN,
+            BatchStatus.UNKNOWN,
+            ActionNotAllowed(Action.ABANDON, 2, BatchStatus.UNKNOWN),
+        ),
+        (Action.RECOVER, BatchStatus.UNKNOWN, BatchStatus.FAILED, None),
+        (
+            Action.ABANDON,
+            BatchStatus.FAILED,
+            BatchStatus.FAILED,
+            StaleVersion(9, 3),
+        ),
+        (Action.ABANDON, BatchStatus.FAILED, BatchStatus.ABANDONED, None),
+    ]
+    store.close()
+
+
+def test_a_whole_store_of_the_first_release_is_read(tmp_path: Path) -> None:
+    store = opened(tmp_path, "sqlite_v1.sql")
     page = run(store, UUID(int=1), ListExecutions())
     assert [line.execution.status for line in page.lines] == [
         BatchStatus.COMPLETED,
