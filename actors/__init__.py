@@ -103,8 +103,10 @@ if TYPE_CHECKING:
     from .job.events import EventKind as EventKind
     from .job.events import EventSink as EventSink
     from .job.logs import Correlated as Correlated
+    from .job.options import RuntimeOptions as RuntimeOptions
     from .job.report import JobFailed as JobFailed
     from .job.report import LaunchReport as LaunchReport
+    from .job.restarting import OtherInstance as OtherInstance
     from .plan.actions import StepReport as StepReport
     from .plan.compile import CompiledJob as CompiledJob
     from .plan.compile import compile_job as compile_job
@@ -124,7 +126,6 @@ if TYPE_CHECKING:
     from .plan.definition import StepListener as StepListener
     from .runtime import ComponentsInUse as ComponentsInUse
     from .runtime import Runtime as Runtime
-    from .runtime import RuntimeOptions as RuntimeOptions
     from .runtime import ShuttingDown as ShuttingDown
     from .runtime import open_runtime as open_runtime
 else:
@@ -154,10 +155,12 @@ _HOMES = (
     ".plan.compile",
     ".plan.actions",
     ".job.logs",
+    ".job.options",
     ".job.report",
     ".job.events",
     ".job.context",
     ".job.boundary",
+    ".job.restarting",
     ".runtime",
 )
 """Where the names live, quick ones first; the first that has a name wins."""
@@ -237,6 +240,7 @@ __all__ = [
     "Operation",
     "OperationIdConflict",
     "OperatorHistory",
+    "OtherInstance",
     "OutcomeUnknown",
     "OutcomeUnresolved",
     "OwnerUnknown",

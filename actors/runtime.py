@@ -5,14 +5,13 @@ no global state, and leaves no task, thread or connection behind.
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from random import Random, SystemRandom
 from uuid import UUID
 
 import trio
-from attrs import field, frozen
+from attrs import evolve
 
 from ..storage.backend import Backend
 from ..storage.commands import (
@@ -32,25 +31,23 @@ from ..storage.model.errors import (
 )
 from ..storage.model.status import BatchStatus
 from ..storage.stores import SQLITE, StoreOptions, open_store
-from .job.events import EventSink
 from .job.execution import JobExecution, Stop
 from .job.launch import LaunchSettings, open_execution, request_of
+from .job.operating import Operator
+from .job.options import RuntimeOptions
 from .job.report import LaunchReport
+from .job.restarting import restart_of
 from .kernel.heartbeat import Heartbeat
 from .kernel.liveness import this_process
 from .kernel.mailbox import Mailbox
-from .kernel.offload import PATIENCE_SECS
 from .kernel.stop import StopToken
-from .kernel.storage_actor import DEADLINE_SECS, StorageActor
+from .kernel.stop_watch import StopWatch
+from .kernel.storage_actor import StorageActor
 from .plan.compile import CompiledJob, compile_job
 from .plan.definition import Job
 
 log = logging.getLogger("triolet.runtime")
 
-LEASE_SECS = 30.0
-LEASE_SECS_MIN = 1.0
-LEASE_SECS_MAX = 3600.0
-THREADS_MAX = 40
 STOPS_MAX = 8
 """A stop is said once; further ones while the first is taken in may be dropped."""
 
@@ -64,11 +61,6 @@ class ShuttingDown(TrioletError):
     def __str__(self) -> str:
         """Say in one sentence what is wrong, where, and how to mend it."""
         return "the runtime is being stopped and takes no more launches"
-
-
-def _seeded() -> Random:
-    """Make a fast source of ids, seeded by the system."""
-    return Random(SystemRandom().getrandbits(256))
 
 
 @error
@@ -86,49 +78,18 @@ class ComponentsInUse(TrioletError):
         )
 
 
-@frozen(kw_only=True)
-class RuntimeOptions:
-    """How a runtime works.
-
-    Args:
-        events: Called with every event; what it raises is only logged.
-        lease: Seconds after which another process may take over what a dead one left,
-            1 to 3600.
-        threads_max: Synchronous user functions that may run at the same time.
-        store_error_text: False keeps the messages of user exceptions out of the store.
-        inline: True runs storage and synchronous user functions on the event loop,
-            without any thread, as deterministic tests need.
-        patience: Seconds for which a commit, or the reading of a local file, may keep
-            the event loop on average; what takes longer moves to a thread.
-        ask_deadline: Seconds within which the store must carry out a command.
-        random: The source of batch ids and failure ids.
-    """
-
-    events: EventSink | None = None
-    lease: float = LEASE_SECS
-    threads_max: int = THREADS_MAX
-    store_error_text: bool = True
-    inline: bool = False
-    patience: float = PATIENCE_SECS
-    ask_deadline: float = DEADLINE_SECS
-    random: Random = field(factory=_seeded)
-
-    def __attrs_post_init__(self) -> None:
-        if not LEASE_SECS_MIN <= self.lease <= LEASE_SECS_MAX:
-            raise InvalidValue("the lease", "must be 1 to 3600 seconds")
-        if self.threads_max < 1:
-            raise InvalidValue("threads_max", "must be at least 1")
-
-
-class Runtime:
-    """Launches jobs on one store; made by `open_runtime`."""
+class Runtime(Operator):
+    """Launches jobs on one store, and does what operators ask; see `open_runtime`."""
 
     def __init__(
-        self, nursery: trio.Nursery, store: StorageActor, settings: LaunchSettings
+        self, nursery: trio.Nursery, settings: LaunchSettings, stop_poll: float
     ) -> None:
+        store, owner_id = settings.store, settings.owner_id
+        super().__init__(store, owner_id, settings.new_id)
         self._nursery = nursery
-        self._store = store
         self._settings = settings
+        self._stops = StopWatch(store, owner_id, stop_poll, self._untold, self.stop)
+        nursery.start_soon(self._stops.run)
         self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
         self._claims: set[int] = set()
 
@@ -186,6 +147,43 @@ class Runtime:
             with self._listening(execution):
                 return await execution.run()
 
+    async def restart(
+        self,
+        execution_id: int,
+        job: Job | CompiledJob,
+        overrides: Mapping[str, object] | None = None,
+        /,
+        *,
+        wait: bool = True,
+        **named: object,
+    ) -> LaunchReport:
+        """Run a job again with the parameters of one of its executions.
+
+        Args:
+            execution_id: Of the execution.
+            job: Its definition.
+            overrides: Values for parameters that are not identifying, and for secret
+                ones, which have to be given again.
+            wait: As for `launch`.
+            named: More of them.
+
+        Returns:
+            The report; its `reused` names the parameters that were not given again.
+
+        Raises:
+            ExecutionNotFound: It is not in this store.
+            InvalidValue: It is one of another job.
+            OtherInstance: The parameters lead to another instance.
+            TrioletError: Whatever `launch` raises.
+        """
+        compiled = job if isinstance(job, CompiledJob) else compile_job(job)
+        detail = await self.show(execution_id)
+        again = restart_of(detail, compiled, _merged(overrides or {}, named))
+        report = await self.launch(
+            compiled, again.parameters, continue_run=again.run, wait=wait
+        )
+        return evolve(report, reused=again.reused)
+
     @contextmanager
     def _claimed(self, job: CompiledJob) -> Iterator[None]:
         """Keep the job's readers and writers from a second launch at the same time."""
@@ -203,6 +201,7 @@ class Runtime:
         mailbox: Mailbox[Stop] = Mailbox(STOPS_MAX)
         scope = trio.CancelScope()
         self._running[execution.execution_id] = (execution.stop_token, mailbox)
+        self._stops.job_began()
         self._nursery.start_soon(_within, scope, execution, mailbox)
         if self._settings.closing.is_set():
             self.stop(execution.execution_id)
@@ -229,6 +228,11 @@ class Runtime:
                     mailbox.tell_nowait(Stop())
                 except trio.WouldBlock:
                     log.debug("execution %d has been told to stop already", known)
+
+    def _untold(self) -> Collection[int]:
+        """Give the executions that run here and have not been told to stop."""
+        running = self._running.items()
+        return [known for known, (token, _) in running if not token.is_set()]
 
     @property
     def running(self) -> tuple[int, ...]:
@@ -338,9 +342,11 @@ async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Ru
                 store_error_text=options.store_error_text,
                 patience=options.patience,
             )
+            runtime = Runtime(nursery, settings, options.stop_poll)
             try:
-                yield Runtime(nursery, store, settings)
+                yield runtime
             finally:
+                runtime._stops.life.cancel()
                 heartbeat.life.cancel()
                 await _release(store, owner_id)
         except trio.Cancelled:

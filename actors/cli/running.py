@@ -11,10 +11,11 @@ from attrs import frozen
 
 from ...storage.model.errors import TrioletError
 from ..job.events import Event, EventKind
+from ..job.options import RuntimeOptions
 from ..job.report import LaunchReport
 from ..plan.arguments import parse_arguments, resolve
 from ..plan.compile import CompiledJob, compile_job
-from ..runtime import RuntimeOptions, open_runtime
+from ..runtime import open_runtime
 from .exit_codes import BY_STATUS, DONE
 from .output import complain, emit, plain
 from .progress import Progress

@@ -47,6 +47,9 @@ class LaunchReport:
     """The execution that this one continues."""
     took_over: int | None
     """The execution of a dead owner that was closed first."""
+    reused: tuple[str, ...] = ()
+    """Of a restart: the parameters that are those of the restarted execution. The
+    others were given, or are defaults."""
 
     def step(self, node: str) -> StepReport:
         """Give the report of one node.

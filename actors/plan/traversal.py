@@ -345,8 +345,11 @@ class Traversal:
     def _end(self, status: BatchStatus, failure: Failure | None) -> Action:
         end = self._job_end(status, failure)
 
-        def then(_: Advanced) -> Action:
+        def then(reply: Advanced) -> Action:
             self._ended = True
+            if reply.stopped:
+                stopped = BatchStatus.STOPPED
+                return Finished(stopped, _exit_of(stopped), failure, end.counts)
             return Finished(status, end.exit_code, failure, end.counts)
 
         return self._commit(then, end=end)

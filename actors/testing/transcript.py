@@ -14,14 +14,16 @@ from ...storage.commands import (
     NewDecision,
     NextStep,
     OpenExecution,
+    Question,
     StepEnd,
 )
 from ...storage.model.execution import NodeTarget, Target
 
 
 def describe(batch: Sequence[Command[Any]]) -> str:
-    """Say what a batch wants to make durable."""
-    return " + ".join(map(_command, batch))
+    """Say what a batch wants to make durable; its questions do not count."""
+    changes = (one for one in batch if not isinstance(one, Question))
+    return " + ".join(map(_command, changes))
 
 
 def _command(command: Command[Any]) -> str:

@@ -24,7 +24,14 @@ class Definition:
 
 @frozen(kw_only=True)
 class OpenExecution(Command["Opened"]):
-    """Find or create the instance and begin a new attempt at it."""
+    """Find or create the instance and begin a new attempt at it.
+
+    What a dead owner left is taken over first: it becomes FAILED, or STOPPED when a
+    stop was pending, or UNKNOWN when a step is, and then nothing begins. A stop speaks
+    of one execution, and this command is only sent for somebody who asks for a launch,
+    so a new attempt begins after a stopped one too. What takes over by itself sends a
+    `Recover`, which begins nothing.
+    """
 
     job: str
     parameters: ParameterSet
@@ -145,8 +152,9 @@ class OutcomeUnresolved(Rejection):
 
     def __str__(self) -> str:
         return (
-            f"the outcome of execution {self.execution_id} is UNKNOWN and must be "
-            "resolved before this job instance can run again"
+            f"the outcome of execution {self.execution_id} is UNKNOWN; find out what it "
+            "did, then say so with 'triolet recover "
+            f"{self.execution_id}', before this job instance can run again"
         )
 
 

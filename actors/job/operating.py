@@ -1,0 +1,211 @@
+"""What operators do and ask, on a runtime's store; no job need run here."""
+
+from collections.abc import Callable
+
+from attrs import frozen
+
+from ...storage.commands import (
+    Abandon,
+    Diagnose,
+    Diagnosis,
+    ListOperations,
+    Operated,
+    OperatorHistory,
+    Recover,
+    RequestStop,
+    ShowExecution,
+    Unresolved,
+)
+from ...storage.model.operation import Directive
+from ..kernel.liveness import is_alive
+from ..kernel.storage_actor import StorageActor
+
+NO_EVIDENCE = bytes(32)
+"""Cited of an execution that has ended: its recovery is refused, on record."""
+
+
+@frozen(kw_only=True)
+class Words:
+    """Who asks for an operation, why, and under which id."""
+
+    actor: str
+    operation_id: str
+    reason: str | None = None
+
+
+def recovery_of(
+    seen: Unresolved, directive: Directive, words: Words, requester: int | None = None
+) -> Recover:
+    """Make the recovery of an execution as it was seen.
+
+    A process that is proved dead needs no lease to run out.
+    """
+    owner_id = seen.execution.owner_id
+    return Recover(
+        execution_id=seen.execution.id,
+        expected_version=seen.evidence.version,
+        evidence=seen.evidence.digest,
+        directive=directive,
+        requester=requester,
+        dead_owner=owner_id if is_alive(seen.owner) is False else None,
+        actor=words.actor,
+        operation_id=words.operation_id,
+        reason=words.reason,
+    )
+
+
+class Operator:
+    """Does what operators may do; every action leaves an audit record.
+
+    Each action takes an operation id of the caller's: sent twice under one id, an action
+    is done once, and answered twice with what came of it.
+    """
+
+    def __init__(
+        self, store: StorageActor, owner_id: int, new_id: Callable[[], int]
+    ) -> None:
+        self._store = store
+        self._owner_id = owner_id
+        self._new_id = new_id
+
+    async def request_stop(
+        self,
+        execution_id: int,
+        *,
+        actor: str,
+        reason: str | None = None,
+        operation_id: str | None = None,
+        expected_version: int | None = None,
+    ) -> Operated:
+        """Ask for an execution's stop, wherever it runs; it is seen within seconds.
+
+        Args:
+            execution_id: Of the execution. One that is STOPPING or has ended stays as
+                it is.
+            actor: Who asks; nobody checks it.
+            reason: Why.
+            operation_id: Chosen by the caller; None: a random one.
+            expected_version: Refuse when the execution has changed since.
+
+        Raises:
+            ExecutionNotFound: It is not in this store.
+            ActionNotAllowed: It is UNKNOWN.
+            StaleVersion: It has another version than expected.
+            OperationIdConflict: The id was used for another request.
+            InvalidValue: A word is empty, too long or cannot be printed.
+        """
+        return await self._store.ask(
+            RequestStop(
+                execution_id=execution_id,
+                actor=actor,
+                operation_id=self._id(operation_id),
+                reason=reason,
+                expected_version=expected_version,
+            )
+        )
+
+    async def abandon(
+        self,
+        execution_id: int,
+        *,
+        actor: str,
+        reason: str | None = None,
+        operation_id: str | None = None,
+        expected_version: int | None = None,
+    ) -> Operated:
+        """Close the instance of a STOPPED or FAILED execution for good.
+
+        The arguments and errors are those of `request_stop`; also:
+
+        Raises:
+            ActionNotAllowed: It is active, UNKNOWN or COMPLETED.
+            NotLatestAttempt: A later execution has continued it.
+        """
+        return await self._store.ask(
+            Abandon(
+                execution_id=execution_id,
+                actor=actor,
+                operation_id=self._id(operation_id),
+                reason=reason,
+                expected_version=expected_version,
+            )
+        )
+
+    async def recover(
+        self,
+        execution_id: int,
+        directive: Directive,
+        *,
+        actor: str,
+        reason: str | None = None,
+        operation_id: str | None = None,
+        seen: Unresolved | None = None,
+    ) -> Operated:
+        """Decide what an execution came to that is UNKNOWN, or whose owner is gone.
+
+        Args:
+            execution_id: Of the execution.
+            directive: What becomes of it.
+            actor: Who decides; nobody checks it.
+            reason: Why.
+            operation_id: Chosen by the caller; None: a random one.
+            seen: What `diagnose` gave: the recovery is refused when the execution has
+                changed since. None: as it is now.
+
+        Raises:
+            ExecutionNotFound: It is not in this store.
+            ActionNotAllowed: It has ended.
+            AlreadyRunning: Its owner's lease runs, and the owner may be alive.
+            EvidenceChanged: It is not as it was seen.
+            StaleVersion: The same, of its version.
+            OperationIdConflict: The id was used for another request.
+            InvalidValue: A word is empty, too long or cannot be printed.
+        """
+        words = Words(actor=actor, operation_id=self._id(operation_id), reason=reason)
+        if seen is None:
+            found = await self.diagnose(execution_id)
+            seen = found.unresolved[0] if found.unresolved else None
+        if seen is not None:
+            command = recovery_of(seen, directive, words, self._owner_id)
+            return await self._store.ask(command)
+        detail = await self._store.ask(ShowExecution(execution_id))
+        return await self._store.ask(
+            recovery_of_ended(execution_id, detail.execution.version, directive, words)
+        )
+
+    async def diagnose(self, execution_id: int | None = None) -> Diagnosis:
+        """Give the executions that have not ended, with all that tells whether they will.
+
+        Args:
+            execution_id: Only this one; None: the oldest 100.
+
+        Raises:
+            ExecutionNotFound: It is not in this store.
+        """
+        return await self._store.ask(Diagnose(execution_id))
+
+    async def operations(self, execution_id: int) -> OperatorHistory:
+        """Give what operators did to one execution.
+
+        Raises:
+            ExecutionNotFound: It is not in this store.
+        """
+        return await self._store.ask(ListOperations(execution_id))
+
+    def _id(self, given: str | None) -> str:
+        return f"{self._new_id():016x}" if given is None else given
+
+
+def recovery_of_ended(
+    execution_id: int, version: int, directive: Directive, words: Words
+) -> Recover:
+    """Make the recovery of an execution that has ended: it will be refused, on record."""
+    return Recover(
+        execution_id=execution_id,
+        expected_version=version,
+        evidence=NO_EVIDENCE,
+        directive=directive,
+        actor=words.actor,
+        operation_id=words.operation_id,
+        reason=words.reason,
+    )
