@@ -5,14 +5,14 @@ no global state, and leaves no task, thread or connection behind.
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from random import Random, SystemRandom
 from uuid import UUID
 
 import trio
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ..storage.backend import Backend
 from ..storage.commands import (
@@ -40,6 +40,7 @@ from .kernel.heartbeat import Heartbeat
 from .kernel.liveness import this_process
 from .kernel.mailbox import Mailbox
 from .kernel.offload import PATIENCE_SECS
+from .kernel.pool import StoragePool
 from .kernel.stop import StopToken
 from .kernel.storage_actor import DEADLINE_SECS, StorageActor
 from .plan.compile import CompiledJob, compile_job
@@ -50,6 +51,8 @@ log = logging.getLogger("triolet.runtime")
 LEASE_SECS = 30.0
 LEASE_SECS_MIN = 1.0
 LEASE_SECS_MAX = 3600.0
+CONNECTIONS = 2
+CONNECTIONS_MAX = 64
 THREADS_MAX = 40
 STOPS_MAX = 8
 """A stop is said once; further ones while the first is taken in may be dropped."""
@@ -94,6 +97,8 @@ class RuntimeOptions:
         events: Called with every event; what it raises is only logged.
         lease: Seconds after which another process may take over what a dead one left,
             1 to 3600.
+        connections: To a PostgreSQL store, for jobs, 1 to 64; one more is for control.
+            Other stores have one connection.
         threads_max: Synchronous user functions that may run at the same time.
         store_error_text: False keeps the messages of user exceptions out of the store.
         inline: True runs storage and synchronous user functions on the event loop,
@@ -106,6 +111,7 @@ class RuntimeOptions:
 
     events: EventSink | None = None
     lease: float = LEASE_SECS
+    connections: int = CONNECTIONS
     threads_max: int = THREADS_MAX
     store_error_text: bool = True
     inline: bool = False
@@ -116,6 +122,8 @@ class RuntimeOptions:
     def __attrs_post_init__(self) -> None:
         if not LEASE_SECS_MIN <= self.lease <= LEASE_SECS_MAX:
             raise InvalidValue("the lease", "must be 1 to 3600 seconds")
+        if not 1 <= self.connections <= CONNECTIONS_MAX:
+            raise InvalidValue("connections", f"must be 1 to {CONNECTIONS_MAX}")
         if self.threads_max < 1:
             raise InvalidValue("threads_max", "must be at least 1")
 
@@ -124,10 +132,11 @@ class Runtime:
     """Launches jobs on one store; made by `open_runtime`."""
 
     def __init__(
-        self, nursery: trio.Nursery, store: StorageActor, settings: LaunchSettings
+        self, nursery: trio.Nursery, pool: StoragePool, settings: LaunchSettings
     ) -> None:
         self._nursery = nursery
-        self._store = store
+        self._pool = pool
+        self._store = pool.control
         self._settings = settings
         self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
         self._claims: set[int] = set()
@@ -182,7 +191,8 @@ class Runtime:
         given = _merged(parameters or {}, named)
         request = request_of(compiled, given, anew=anew, run=continue_run, wait=wait)
         with self._claimed(compiled):
-            execution = await open_execution(self._settings, request)
+            settings = evolve(self._settings, store=self._pool.take())
+            execution = await open_execution(settings, request)
             with self._listening(execution):
                 return await execution.run()
 
@@ -290,41 +300,56 @@ async def open_runtime(
     """
     options = options or RuntimeOptions()
     if isinstance(store, str):
-        async with _opened(store, options) as backend, _served(backend, options) as it:
+        async with (
+            _opened(store, options) as backends,
+            _served(backends, options) as it,
+        ):
             yield it
     else:
-        async with _served(store, options) as it:
+        async with _served([store], options) as it:
             yield it
 
 
 @asynccontextmanager
-async def _opened(url: str, options: RuntimeOptions) -> AsyncIterator[Backend]:
+async def _opened(url: str, options: RuntimeOptions) -> AsyncIterator[list[Backend]]:
     if url == SQLITE + ":memory:":
         raise InvalidValue("the store URL", "keeps nothing: write memory: to mean that")
     open_it = partial(open_store, url, StoreOptions())
-    if options.inline:
-        backend = open_it()
-    else:
-        backend = await trio.to_thread.run_sync(open_it)
-    try:
-        yield backend
-    finally:
-        backend.close()
+    with ExitStack() as stack:
+        backends: list[Backend] = []
+        wanted = 1
+        while len(backends) < wanted:
+            if options.inline:
+                backend = open_it()
+            else:
+                backend = await trio.to_thread.run_sync(open_it)
+            stack.callback(backend.close)
+            backends.append(backend)
+            if backend.descriptor.capacity > 1:
+                wanted = options.connections + 1
+        yield backends
 
 
 @asynccontextmanager
-async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Runtime]:
+async def _served(
+    backends: Sequence[Backend], options: RuntimeOptions
+) -> AsyncIterator[Runtime]:
     draw = options.random
-    store = StorageActor(
-        backend,
-        new_id=lambda: UUID(int=draw.getrandbits(128)),
-        adaptive=backend.descriptor.inline and not options.inline,
-        patience=options.patience,
-        deadline=options.ask_deadline,
-    )
+
+    def storage_actor(backend: Backend) -> StorageActor:
+        return StorageActor(
+            backend,
+            new_id=lambda: UUID(int=draw.getrandbits(128)),
+            adaptive=backend.descriptor.inline and not options.inline,
+            patience=options.patience,
+            deadline=options.ask_deadline,
+        )
+
+    pool = StoragePool(backends, storage_actor)
+    store = pool.control
     failed: list[BaseException] = []
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(store.run)
+        pool.start(nursery)
         try:
             owner_id = await _register(store, options)
             heartbeat = Heartbeat(store, owner_id, options.lease)
@@ -339,7 +364,7 @@ async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Ru
                 patience=options.patience,
             )
             try:
-                yield Runtime(nursery, store, settings)
+                yield Runtime(nursery, pool, settings)
             finally:
                 heartbeat.life.cancel()
                 await _release(store, owner_id)
@@ -349,7 +374,7 @@ async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Ru
             # Raised again outside, where no nursery wraps it in a group.
             failed.append(exc)
         finally:
-            store.life.cancel()
+            pool.end()
     if failed:
         raise failed[0]
 

@@ -18,6 +18,15 @@ class Command(Generic[R_co]):
         """Whether user code writes within the command's transaction."""
         return False
 
+    @property
+    def place(self) -> tuple[str, bytes]:
+        """Where it belongs in a batch: whoever makes the same rows makes them in order.
+
+        Two transactions that make the same rows in different orders would wait for
+        each other.
+        """
+        return "", b""
+
 
 class Question(Command[R_co]):
     """A command that changes nothing; it is answered even while the store is locked."""

@@ -41,6 +41,11 @@ class OpenExecution(Command["Opened"]):
     first: NextStep | None = None
     """The entry step, started in the same transaction when the instance is new."""
 
+    @property
+    def place(self) -> tuple[str, bytes]:
+        """After commands that make no shared rows, by job and instance."""
+        return self.job, self.parameters.instance_key(self.job)
+
 
 @frozen
 class Snapshot:

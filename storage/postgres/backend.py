@@ -64,6 +64,8 @@ _DURABLE = (
     "WHERE current_setting('synchronous_commit') = 'off'"
 )
 MARKERS_KEPT = 100
+CAPACITY = 64
+"""More connections of one process would only wait for each other."""
 BROKEN = "the connection to PostgreSQL broke"
 
 
@@ -116,7 +118,7 @@ class PostgresBackend:
     @property
     def descriptor(self) -> Descriptor:
         """Say what this backend is."""
-        return Descriptor("postgres", schema.NEWEST, capacity=1, inline=True)
+        return Descriptor("postgres", schema.NEWEST, capacity=CAPACITY, inline=True)
 
     @property
     def _application(self) -> str:
