@@ -43,6 +43,7 @@ class StartLimitReached(Rejection):
 
     def __str__(self) -> str:
         return (
-            f"step {self.node!r} was started {self.limit} times already, which is its "
-            "start_limit: raise the limit or launch the job anew"
+            f"step {self.node!r} was started {self.limit} times in this job instance "
+            "already, which is its start_limit: run the job anew with --new (anew=True); "
+            "a higher limit is a changed definition, which only a new instance takes"
         )
