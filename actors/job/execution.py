@@ -12,7 +12,14 @@ from threading import get_ident
 import trio
 from attrs import evolve, frozen
 
-from ...storage.commands import Advance, LeaseLost, Opened, StaleVersion, WriteFailed
+from ...storage.commands import (
+    Advance,
+    Advanced,
+    LeaseLost,
+    Opened,
+    StaleVersion,
+    WriteFailed,
+)
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
     InternalError,
@@ -106,13 +113,20 @@ class JobExecution:
         return self._environment.context.stop
 
     async def listen(self, inbox: Inbox[Stop]) -> None:
-        """Take in a stop; a second one would say nothing new."""
+        """Take in a stop, and tell when the step does not heed it.
+
+        A second stop would say nothing new.
+        """
         await inbox.receive()
         self.stop_token.set()
         self._engine.stop()
         self._tell(Event(kind=EventKind.STOP_REQUESTED))
-        if self._running is not None:
-            self._running.stop()
+        running = self._running
+        if running is not None:
+            running.stop()
+            await running.outlast_stop()
+            if self._running is running:
+                self._tell(running.waiting())
         elif self._deciding:
             self._scope.cancel()
 
@@ -200,10 +214,13 @@ class JobExecution:
                 raise
             # The chunk of unknown outcome is durable after all: its row has moved on.
             reply = await self._environment.store.ask(evolve(command, finish=None))
+        self._narrate(command, reply)
+        return self._engine.committed(reply)
+
+    def _narrate(self, command: Advance, reply: Advanced) -> None:
         if self._environment.announcer.active:
             for event in narrate(command, reply, self._engine.steps):
                 self._tell(event)
-        return self._engine.committed(reply)
 
     def _unwritten(self, command: Advance, exc: WriteFailed) -> StepResult:
         assert command.finish is not None
@@ -309,12 +326,13 @@ class JobExecution:
         if command is None:
             return
         try:
-            await self._environment.store.ask(command)
+            reply = await self._environment.store.ask(command)
         except (StoreError, Rejection) as exc:
             log.warning(
                 "execution %d could not be closed: %s", self._opened.execution_id, exc
             )
         else:
+            self._narrate(command, reply)
             self._tell(Event(kind=EventKind.JOB_ENDED, status=status))
 
     def _infrastructure(self, exc: StoreError) -> Failure:

@@ -18,11 +18,14 @@ from ...storage.model.status import BatchStatus, FailureCategory
 from ..kernel.storage_actor import StorageActor
 from ..plan.actions import OpenStep, StepResult
 from ..plan.definition import Chunk, Exit, OnStop, Step, StepListener
-from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where
+from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where, is_async
 from .context import JobContext, StepContext, StepOutcome, payload_of
-from .events import Announcer
+from .events import Announcer, Event, EventKind
 
 log = logging.getLogger("triolet.job")
+
+HEEDING_SECS = 1.0
+"""How long work that was cancelled may take to end before anybody is told."""
 
 
 @frozen(kw_only=True)
@@ -151,6 +154,26 @@ class StepRun:
         """Bring the work to an end; listeners after it are not disturbed."""
         if self._stoppable:
             self.work.stop(self.scope)
+
+    async def outlast_stop(self) -> None:
+        """Sleep until the work should have heeded a stop."""
+        if self.scope.cancel_called:
+            await trio.sleep(HEEDING_SECS)
+        else:
+            await trio.sleep_until(self.scope.deadline + HEEDING_SECS)
+
+    def waiting(self) -> Event:
+        """Tell that the work has been cancelled and goes on nevertheless."""
+        if is_async(self.step.work):
+            why = "was cancelled and has not ended"
+        else:
+            why = "runs in a thread that cannot be cancelled"
+        return Event(
+            kind=EventKind.STOP_WAITING,
+            node=self.step.id,
+            step_id=self.row.step_id,
+            message=f"step {self.step.id!r} {why}; waiting for it to return",
+        )
 
     async def _inner(self) -> StepResult:
         try:
