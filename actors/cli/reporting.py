@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from ...storage.commands import StartLimitReached
 from ...storage.model.execution import Counts
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
@@ -39,9 +40,24 @@ def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
     ]
     yield from table(rows) if rows else ()
     if report.status in _NEXT:
-        yield "  " + _NEXT[report.status].format(report.execution_id)
-        if report.run is not None and report.status.restartable:
+        yield "  " + _next(report)
+        if (
+            report.run is not None
+            and report.status.restartable
+            and not _limited(report)
+        ):
             yield f"  with --run {report.run}, and without --new"
+
+
+def _next(report: LaunchReport) -> str:
+    if _limited(report):
+        return "it cannot be continued: give the command with --new to run it anew"
+    return _NEXT[report.status].format(report.execution_id)
+
+
+def _limited(report: LaunchReport) -> bool:
+    failure = report.failure
+    return failure is not None and failure.code == StartLimitReached.code
 
 
 def exit_text(status: BatchStatus, code: str) -> str:

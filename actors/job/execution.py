@@ -53,12 +53,14 @@ from .events import Event, EventKind
 from .narration import narrate
 from .report import LaunchReport
 from .step import (
+    HEEDING_SECS,
     Environment,
     StepRun,
     TaskletRun,
     Work,
     failed,
     state_for,
+    still_running,
     unknown,
 )
 
@@ -97,7 +99,7 @@ class JobExecution:
         self._environment = environment
         self._parameters = parameters
         self._running: StepRun | None = None
-        self._deciding = False
+        self._deciding: Decision | None = None
         self._scope = trio.CancelScope()
         self._loop = get_ident()
         self._trio = trio.lowlevel.current_trio_token()
@@ -121,14 +123,17 @@ class JobExecution:
         self.stop_token.set()
         self._engine.stop()
         self._tell(Event(kind=EventKind.STOP_REQUESTED))
-        running = self._running
+        running, decision = self._running, self._deciding
         if running is not None:
             running.stop()
             await running.outlast_stop()
             if self._running is running:
-                self._tell(running.waiting())
-        elif self._deciding:
+                self._tell(still_running(running.step.id, running.step.work))
+        elif decision is not None:
             self._scope.cancel()
+            await trio.sleep(HEEDING_SECS)
+            if self._deciding is decision:
+                self._tell(still_running(decision.id, decision.decider))
 
     async def run(self) -> LaunchReport:
         """Go through the job to its end and report.
@@ -290,7 +295,7 @@ class JobExecution:
             node=decision.id,
             preceding=observation,
         )
-        self._deciding = True
+        self._deciding = decision
         try:
             code = await self._answer(decision, where, ctx)
         except ComponentFailed as exc:
@@ -298,7 +303,7 @@ class JobExecution:
         except OutcomeUnknown as exc:
             return self._engine.refused(self._environment.boundary.failure(where, exc))
         finally:
-            self._deciding = False
+            self._deciding = None
         self._heed()
         return self._engine.decided(action.node, code)
 

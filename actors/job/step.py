@@ -162,19 +162,6 @@ class StepRun:
         else:
             await trio.sleep_until(self.scope.deadline + HEEDING_SECS)
 
-    def waiting(self) -> Event:
-        """Tell that the work has been cancelled and goes on nevertheless."""
-        if is_async(self.step.work):
-            why = "was cancelled and has not ended"
-        else:
-            why = "runs in a thread that cannot be cancelled"
-        return Event(
-            kind=EventKind.STOP_WAITING,
-            node=self.step.id,
-            step_id=self.row.step_id,
-            message=f"step {self.step.id!r} {why}; waiting for it to return",
-        )
-
     async def _inner(self) -> StepResult:
         try:
             if self.row.status is BatchStatus.STARTING:
@@ -260,6 +247,16 @@ class StepRun:
         raise self.environment.boundary.refusal(
             where, f"listener {listener.name!r} returned a {kind}; return None or Exit"
         )
+
+
+def still_running(node: str, work: object) -> Event:
+    """Tell that the code of a node was cancelled and goes on nevertheless."""
+    if is_async(work):
+        why = "was cancelled and has not ended"
+    else:
+        why = "runs in a thread that cannot be cancelled"
+    message = f"{node!r} {why}; waiting for it to return"
+    return Event(kind=EventKind.STOP_WAITING, node=node, message=message)
 
 
 def failed(failure: Failure) -> StepResult:

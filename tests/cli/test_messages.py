@@ -85,7 +85,7 @@ def test_a_stop_that_a_thread_does_not_heed_says_what_it_waits_for(
     assert child.stderr is not None
     assert "stopping the job" in child.stderr.readline()
     assert child.stderr.readline() == (
-        "step 'work' runs in a thread that cannot be cancelled; waiting for it to "
+        "'work' runs in a thread that cannot be cancelled; waiting for it to "
         "return; Ctrl-C again ends the process now\n"
     )
     (folder / "go").touch()

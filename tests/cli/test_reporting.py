@@ -10,6 +10,7 @@ from triolet.actors import (
     FailureCategory,
     LaunchReport,
     OutcomeUnresolved,
+    StartLimitReached,
 )
 from triolet.actors.cli.failing import guarded
 from triolet.actors.cli.formats import counted, duration, elapsed, instant, table
@@ -127,6 +128,16 @@ def test_a_job_that_did_not_complete_says_how_to_go_on(
 def test_a_report_leaves_the_failure_to_the_sentence_beside_it() -> None:
     report = evolve(COMPLETED, status=BatchStatus.FAILED, failure=FAILURE)
     assert "ValueError" not in "".join(lines(report))
+
+
+def test_a_start_limit_is_not_answered_by_the_same_command() -> None:
+    limit = StartLimitReached("load", 1)
+    failure = evolve(FAILURE, code=limit.code, type=None, message=str(limit))
+    report = evolve(COMPLETED, status=BatchStatus.FAILED, failure=failure, run=2)
+    assert lines(report)[-1] == (
+        "  it cannot be continued: give the command with --new to run it anew"
+    )
+    assert "step 'load' was started once in this job instance" in str(limit)
 
 
 def test_an_unknown_outcome_names_the_command_that_resolves_it() -> None:

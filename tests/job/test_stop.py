@@ -10,7 +10,9 @@ import trio.testing
 from tests.job.components import copying
 from tests.job.harness import Store, Trace, job, launch, running, single
 from triolet.actors import (
+    COMPLETE,
     BatchStatus,
+    DeciderContext,
     Decision,
     Event,
     EventKind,
@@ -334,8 +336,29 @@ async def test_whoever_listens_is_told_of_work_that_does_not_heed_a_stop(
         began = trio.current_time()
         nursery.start_soon(stop_soon, runtime, 5)
         await runtime.launch(single(work, **settings))
-    message = "step 'work' was cancelled and has not ended; waiting for it to return"
+    message = "'work' was cancelled and has not ended; waiting for it to return"
     assert told == [(5 + patience, message)]
+
+
+async def test_a_decider_that_does_not_heed_a_stop_is_told_too(
+    store: Store, autojump_clock: trio.testing.MockClock
+) -> None:
+    events: list[Event] = []
+
+    async def decide(ctx: DeciderContext) -> str:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(100)
+        return "GO"
+
+    decision = Decision("way", decide, then={"GO": COMPLETE})
+    async with (
+        running(store, events=events.append) as runtime,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(stop_soon, runtime, 5)
+        await runtime.launch(job(decision))
+    told = [event for event in events if event.kind is EventKind.STOP_WAITING]
+    assert [event.node for event in told] == ["way"]
 
 
 async def test_nobody_is_told_of_work_that_heeds_a_stop(
