@@ -83,8 +83,9 @@ def test_a_stop_that_a_thread_does_not_heed_says_what_it_waits_for(
     until((folder / "began").exists)
     child.send_signal(signal.SIGINT)
     assert child.stderr is not None
-    assert "stopping the job" in child.stderr.readline()
-    assert child.stderr.readline() == (
+    # Between the two a slow machine writes progress.
+    said = next(line for line in child.stderr if "waiting" in line)
+    assert said == (
         "'work' runs in a thread that cannot be cancelled; waiting for it to "
         "return; Ctrl-C again ends the process now\n"
     )
