@@ -93,8 +93,10 @@ if TYPE_CHECKING:
     from .job.events import EventKind as EventKind
     from .job.events import EventSink as EventSink
     from .job.logs import Correlated as Correlated
+    from .job.options import RuntimeOptions as RuntimeOptions
     from .job.report import JobFailed as JobFailed
     from .job.report import LaunchReport as LaunchReport
+    from .job.report import StepNotReported as StepNotReported
     from .plan.actions import StepReport as StepReport
     from .plan.compile import CompiledJob as CompiledJob
     from .plan.compile import compile_job as compile_job
@@ -114,7 +116,6 @@ if TYPE_CHECKING:
     from .plan.definition import StepListener as StepListener
     from .runtime import ComponentsInUse as ComponentsInUse
     from .runtime import Runtime as Runtime
-    from .runtime import RuntimeOptions as RuntimeOptions
     from .runtime import ShuttingDown as ShuttingDown
     from .runtime import open_runtime as open_runtime
 else:
@@ -146,6 +147,7 @@ _HOMES = (
     ".job.report",
     ".job.events",
     ".job.context",
+    ".job.options",
     ".job.boundary",
     ".runtime",
 )
@@ -237,6 +239,7 @@ __all__ = [
     "Step",
     "StepContext",
     "StepListener",
+    "StepNotReported",
     "StepOutcome",
     "StepReport",
     "StepUnknown",

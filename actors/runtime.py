@@ -8,13 +8,13 @@ import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
-from random import Random, SystemRandom
+from types import NoneType
 from uuid import UUID
 
 import trio
-from attrs import evolve, field, frozen
+from attrs import evolve
 
-from ..storage.backend import Backend
+from ..storage.backend import Backend, Descriptor
 from ..storage.commands import (
     ExecutionDetail,
     ExecutionPage,
@@ -32,28 +32,21 @@ from ..storage.model.errors import (
 )
 from ..storage.model.status import BatchStatus
 from ..storage.stores import SQLITE, StoreOptions, open_store
-from .job.events import EventSink
 from .job.execution import JobExecution, Stop
 from .job.launch import LaunchSettings, open_execution, request_of
+from .job.options import RuntimeOptions, check_type
 from .job.report import LaunchReport
 from .kernel.heartbeat import Heartbeat
 from .kernel.liveness import this_process
 from .kernel.mailbox import Mailbox
-from .kernel.offload import PATIENCE_SECS
 from .kernel.pool import StoragePool
 from .kernel.stop import StopToken
-from .kernel.storage_actor import DEADLINE_SECS, StorageActor
+from .kernel.storage_actor import StorageActor
 from .plan.compile import CompiledJob, compile_job
 from .plan.definition import Job
 
 log = logging.getLogger("triolet.runtime")
 
-LEASE_SECS = 30.0
-LEASE_SECS_MIN = 1.0
-LEASE_SECS_MAX = 3600.0
-CONNECTIONS = 2
-CONNECTIONS_MAX = 64
-THREADS_MAX = 40
 STOPS_MAX = 8
 """A stop is said once; further ones while the first is taken in may be dropped."""
 
@@ -69,11 +62,6 @@ class ShuttingDown(TrioletError):
         return "the runtime is being stopped and takes no more launches"
 
 
-def _seeded() -> Random:
-    """Make a fast source of ids, seeded by the system."""
-    return Random(SystemRandom().getrandbits(256))
-
-
 @error
 class ComponentsInUse(TrioletError):
     """A running launch uses the same reader or writer objects; nothing was written."""
@@ -87,45 +75,6 @@ class ComponentsInUse(TrioletError):
             f"a reader or writer of job {self.job!r} is in use by another launch: build "
             "the job anew for each launch that runs at the same time"
         )
-
-
-@frozen(kw_only=True)
-class RuntimeOptions:
-    """How a runtime works.
-
-    Args:
-        events: Called with every event; what it raises is only logged.
-        lease: Seconds after which another process may take over what a dead one left,
-            1 to 3600.
-        connections: To a PostgreSQL store, for jobs, 1 to 64; one more is for control.
-            Other stores have one connection.
-        threads_max: Synchronous user functions that may run at the same time.
-        store_error_text: False keeps the messages of user exceptions out of the store.
-        inline: True runs storage and synchronous user functions on the event loop,
-            without any thread, as deterministic tests need.
-        patience: Seconds for which a commit, or the reading of a local file, may keep
-            the event loop on average; what takes longer moves to a thread.
-        ask_deadline: Seconds within which the store must carry out a command.
-        random: The source of batch ids and failure ids.
-    """
-
-    events: EventSink | None = None
-    lease: float = LEASE_SECS
-    connections: int = CONNECTIONS
-    threads_max: int = THREADS_MAX
-    store_error_text: bool = True
-    inline: bool = False
-    patience: float = PATIENCE_SECS
-    ask_deadline: float = DEADLINE_SECS
-    random: Random = field(factory=_seeded)
-
-    def __attrs_post_init__(self) -> None:
-        if not LEASE_SECS_MIN <= self.lease <= LEASE_SECS_MAX:
-            raise InvalidValue("the lease", "must be 1 to 3600 seconds")
-        if not 1 <= self.connections <= CONNECTIONS_MAX:
-            raise InvalidValue("connections", f"must be 1 to {CONNECTIONS_MAX}")
-        if self.threads_max < 1:
-            raise InvalidValue("threads_max", "must be at least 1")
 
 
 class Runtime:
@@ -171,6 +120,7 @@ class Runtime:
             DefinitionError: The definition has mistakes; all are listed.
             InvalidParameter: A parameter is unknown, missing, given twice or of the
                 wrong type.
+            InvalidValue: An argument is of the wrong type.
             InstanceComplete: The job has completed with these parameters.
             RunUnknown: There is no run of that number with these parameters.
             AlreadyRunning: Somebody who lives works on this instance.
@@ -188,7 +138,7 @@ class Runtime:
         if self._settings.closing.is_set():
             raise ShuttingDown
         compiled = job if isinstance(job, CompiledJob) else compile_job(job)
-        given = _merged(parameters or {}, named)
+        given = _merged({} if parameters is None else parameters, named)
         request = request_of(compiled, given, anew=anew, run=continue_run, wait=wait)
         with self._claimed(compiled):
             settings = evolve(self._settings, store=self._pool.take())
@@ -253,7 +203,21 @@ class Runtime:
         limit: int = 50,
         before: int | None = None,
     ) -> ExecutionPage:
-        """List executions of the store, newest first; see `ListExecutions`."""
+        """List executions of the store, newest first.
+
+        Args:
+            job: Only of the job of that name.
+            status: Only with this status.
+            limit: How many at most.
+            before: Only executions with a lower number, to go on with the next page.
+
+        Raises:
+            InvalidValue: An argument is of another type.
+        """
+        check_type(job, (str, NoneType), "job")
+        check_type(status, (BatchStatus, NoneType), "status")
+        check_type(limit, int, "limit")
+        check_type(before, (int, NoneType), "before")
         return await self._store.ask(ListExecutions(job, status, limit, before))
 
     async def show(self, execution_id: int) -> ExecutionDetail:
@@ -261,7 +225,9 @@ class Runtime:
 
         Raises:
             ExecutionNotFound: It is not in this store.
+            InvalidValue: The number is none.
         """
+        check_type(execution_id, int, "the number of an execution")
         return await self._store.ask(ShowExecution(execution_id))
 
 
@@ -275,6 +241,7 @@ async def _within(
 def _merged(
     parameters: Mapping[str, object], named: Mapping[str, object]
 ) -> dict[str, object]:
+    check_type(parameters, Mapping, "parameters, which names the launch parameters,")
     twice = parameters.keys() & named.keys()
     if twice:
         raise InvalidParameter(min(twice), "is given twice")
@@ -293,12 +260,13 @@ async def open_runtime(
         options: How the runtime works.
 
     Raises:
-        InvalidValue: The URL is not one of a store.
+        InvalidValue: The URL is not one of a store, or an argument is of another type.
         StoreError: The store cannot be used; the class says why.
 
     Cancellation: Launches inside write their last word first; then the runtime closes.
     """
-    options = options or RuntimeOptions()
+    options = RuntimeOptions() if options is None else options
+    check_type(options, RuntimeOptions, "the second argument of open_runtime")
     if isinstance(store, str):
         async with (
             _opened(store, options) as backends,
@@ -306,6 +274,10 @@ async def open_runtime(
         ):
             yield it
     else:
+        if not isinstance(getattr(store, "descriptor", None), Descriptor):
+            kind = type(store).__name__
+            reason = f"must be a URL like sqlite:///triolet.db, not {kind}"
+            raise InvalidValue("the store", reason)
         async with _served([store], options) as it:
             yield it
 

@@ -31,7 +31,7 @@ BY_ERROR = {
     "definition_invalid": DEFINITION,
     "target_invalid": DEFINITION,
     "value_invalid": DEFINITION,
-    "unsupported": DEFINITION,
+    "driver_missing": DEFINITION,
     "name_invalid": REFUSED,
     "parameter_invalid": REFUSED,
     "instance_complete": REFUSED,

@@ -11,10 +11,11 @@ from attrs import frozen
 
 from ...storage.model.errors import TrioletError
 from ..job.events import Event, EventKind
+from ..job.options import RuntimeOptions
 from ..job.report import LaunchReport
 from ..plan.arguments import parse_arguments, resolve
 from ..plan.compile import CompiledJob, compile_job
-from ..runtime import RuntimeOptions, open_runtime
+from ..runtime import open_runtime
 from .exit_codes import BY_STATUS, DONE
 from .output import complain, emit, plain
 from .progress import Progress
@@ -62,7 +63,7 @@ def run_job(
         emit(report_lines(report, time.monotonic() - began))
     code = BY_STATUS[report.status]
     if code != DONE:
-        complain(outcome_of(report))
+        complain(outcome_of(report, debug=debug))
     return code
 
 
@@ -128,11 +129,22 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record; its traceback, and what the report tells, on demand."""
+        try:
+            text = self._text(record)
+        except Exception as exc:
+            # What is logged wrongly must not fail the work that logs.
+            place = f"{record.filename}, line {record.lineno}"
+            fault = plain(f"{type(exc).__name__}: {exc}")
+            text = f"warning: a log record of {place} cannot be written: {fault}"
+        if text is not None:
+            self._progress.note(text)
+
+    def _text(self, record: logging.LogRecord) -> str | None:
         if self._debug:
-            self._progress.note(self.format(record))
-        elif not record.name.startswith("triolet.job"):
-            text = plain(record.getMessage())
-            self._progress.note(f"{record.levelname.lower()}: {text}")
+            return self.format(record)
+        if record.name.startswith("triolet.job"):
+            return None
+        return f"{record.levelname.lower()}: {plain(record.getMessage())}"
 
 
 def _log_to(progress: Progress, debug: bool) -> None:

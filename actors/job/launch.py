@@ -33,6 +33,7 @@ from .boundary import Boundary
 from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
+from .options import check_type
 from .step import Environment
 
 log = logging.getLogger("triolet.job")
@@ -87,6 +88,7 @@ def request_of(
     """
     parameters = resolve(job.parameters, given)
     if run is not None:
+        check_type(run, int, "continue_run")
         if anew:
             raise InvalidValue("anew and continue_run", "exclude each other")
         parameters = parameters.with_run(run)

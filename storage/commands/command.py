@@ -67,3 +67,17 @@ class WriteFailed(Rejection):
 
     def __str__(self) -> str:
         return f"the enlisted write raised {type(self.cause).__name__}"
+
+
+def call_enlisted(write: EnlistedWrite, cursor: Cursor) -> None:
+    """Call user code with a cursor; whatever it raises is its failure.
+
+    Raises:
+        WriteFailed: What the user code raised; an interruption goes on as it is.
+    """
+    try:
+        write(cursor)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as exc:
+        raise WriteFailed(exc) from exc

@@ -151,7 +151,8 @@ class OutcomeUnresolved(Rejection):
     def __str__(self) -> str:
         return (
             f"the outcome of execution {self.execution_id} is UNKNOWN and must be "
-            "resolved before this job instance can run again"
+            "resolved before this job instance can run again: find out what it did, "
+            f"then use 'triolet recover {self.execution_id}'"
         )
 
 

@@ -46,7 +46,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
         (["run", "plain_jobs.py", "triolet.run:int=1"], 3, ["'triolet.run'"]),
         (["run", "plain_jobs.py", "n:float=1"], 3, ["'n'", "str, int or bool"]),
         (["run", "plain_jobs.py", "--store", "mysql://x"], 2, ["store URL", "sqlite"]),
-        (["run", "plain_jobs.py", "--store", "postgresql://x/y"], 2, ["PostgreSQL"]),
+        (["run", "plain_jobs.py", "--store", "postgresql://x/y?nope=1"], 2, ["nope"]),
         (["run", "plain_jobs.py", "--store", "sqlite:///no/dir/x.db"], 7, ["no/dir"]),
         (["run", "plain_jobs.py", "--store", "sqlite:///."], 7, ["folder"]),
         (["list"], 7, ["there is no store", STORE]),
