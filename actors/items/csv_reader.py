@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import ClassVar, Generic, Literal, TypeVar, overload
 
@@ -14,7 +15,7 @@ from .csv_faults import line_of
 from .csv_feed import RecordFeed
 from .csv_layout import Layout, Shaper
 from .csv_source import CsvSource
-from .errors import CsvFileChanged, CsvHeaderMissing
+from .errors import CsvError, CsvFileChanged, CsvHeaderMissing
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -167,12 +168,13 @@ class CsvReader(Generic[R_co]):
         self._ended = False
         self._place = _Place() if state is None else _place_from(state)
         self._feed = RecordFeed(self._source, self._layout.width, self._layout.origin)
-        self._feed.open()
-        names = self._names(self._feed)
-        self._recognise(names)
-        shape = self._layout.shaper(self._source, names)
-        if self._place.record:
-            self._resume(self._feed)
+        with self._damage_first():
+            self._feed.open()
+            names = self._names(self._feed)
+            self._recognise(names)
+            shape = self._layout.shaper(self._source, names)
+            if self._place.record:
+                self._resume(self._feed)
         self._shape = shape
 
     def read(self, n: int) -> Sequence[R_co]:
@@ -189,7 +191,8 @@ class CsvReader(Generic[R_co]):
             raise InvalidValue(repr(self), "is not open")
         if self._limit is not None:
             n = min(n, self._limit - self._place.record)
-        rows = self._feed.take(n) if n > 0 else []
+        with self._damage_first():
+            rows = self._feed.take(n) if n > 0 else []
         if not rows:
             self._ended = True
             return []
@@ -217,10 +220,21 @@ class CsvReader(Generic[R_co]):
         self._feed = None
         self._shape = None
 
+    @contextmanager
+    def _damage_first(self) -> Iterator[None]:
+        """Look whether a fault in an archive's records is damage to the archive."""
+        try:
+            yield
+        except CsvError:
+            self._source.check_archive()
+            raise
+
     def _names(self, feed: RecordFeed) -> list[str] | None:
         if not self._layout.header:
             return None
         rows = feed.take(1)
+        if not rows and self._place != _Place():
+            raise self._changed(None, "the file is empty and was not when it was read")
         if not rows:
             reason = "the file is empty, a header was expected; is header=False meant?"
             raise CsvHeaderMissing(self._source.name, None, reason)
