@@ -24,17 +24,15 @@ from ..commands import (
     Command,
     CommitChunk,
     Enlist,
-    ListExecutions,
     OpenExecution,
     Question,
     RegisterOwner,
     ReleaseOwner,
     RenewLease,
-    ShowExecution,
 )
 from ..model.errors import InternalError, TrioletError
 from . import advancing, opening, ownership, questions, schema
-from .connection import BUSY_SECS, connect, explained, is_locked, locked
+from .connection import BUSY_SECS, MEMORY, connect, explained, is_locked, locked
 
 PAUSE_SECS = 0.01
 PAUSES_MAX = round(BUSY_SECS / PAUSE_SECS)
@@ -48,8 +46,7 @@ _HANDLERS: dict[type, Callable[[sqlite3.Connection, Any, int], object]] = {
     Advance: advancing.advance,
     CommitChunk: advancing.commit_chunk,
     Enlist: advancing.enlist,
-    ListExecutions: questions.list_executions,
-    ShowExecution: questions.show_execution,
+    **questions.HANDLERS,
 }
 
 
@@ -150,9 +147,7 @@ class SqliteBackend:
         self, batch_id: UUID, batch: Sequence[Command[Any]]
     ) -> Waits[Settlement]:
         """Read our marker row; the file's lock has ordered the writers already."""
-        self._db.close()
-        self._db = connect(self._path, create=False)
-        self._db.execute("PRAGMA busy_timeout = 0")
+        self._reconnect()
         yield from self._begin()
         try:
             row = self._db.execute(
@@ -166,6 +161,16 @@ class SqliteBackend:
         if self._last is None or self._last[0] != batch_id:
             raise InternalError("a batch is settled that was not the last one sent")
         return Committed(self._last[1])
+
+    def _reconnect(self) -> None:
+        """Leave behind whatever state the failure put the connection into."""
+        if self._path == MEMORY:
+            # Another connection would be another database, and an empty one.
+            self._rollback()
+            return
+        self._db.close()
+        self._db = connect(self._path, create=False)
+        self._db.execute("PRAGMA busy_timeout = 0")
 
     def _begin(self) -> Waits[None]:
         """Take the write lock, yielding while another process has it."""

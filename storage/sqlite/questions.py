@@ -1,6 +1,7 @@
 """Answering questions from SQLite."""
 
 import sqlite3
+from collections.abc import Callable
 from typing import Any
 
 from ..commands import (
@@ -11,7 +12,7 @@ from ..commands import (
     ListExecutions,
     ShowExecution,
 )
-from ..model.execution import Decision
+from ..model.execution import COUNT_MAX, Decision
 from . import ownership
 from .rows import (
     DECISION,
@@ -48,6 +49,8 @@ def show_execution(
     db: sqlite3.Connection, question: ShowExecution, now: int
 ) -> ExecutionDetail:
     """Collect everything that is known of one execution."""
+    if not 0 < question.execution_id <= COUNT_MAX:
+        raise ExecutionNotFound(question.execution_id)
     key = (question.execution_id,)
     row = db.execute(f"{EXECUTION} WHERE e.id = ?", key).fetchone()
     if row is None:
@@ -72,3 +75,9 @@ def show_execution(
         decisions=tuple(sorted(decisions, key=lambda one: one.sequence)),
         reused=tuple(step_of(row) for row in reused),
     )
+
+
+HANDLERS: dict[type, Callable[[sqlite3.Connection, Any, int], object]] = {
+    ListExecutions: list_executions,
+    ShowExecution: show_execution,
+}
