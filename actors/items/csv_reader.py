@@ -9,7 +9,9 @@ from typing import ClassVar, Generic, Literal, TypeVar, overload
 
 from attrs import evolve, frozen
 
+from ...storage.model.bounds import check_whole
 from ...storage.model.errors import InvalidValue
+from ...storage.model.execution import COUNT_MAX
 from ...storage.model.json import JsonObject
 from .csv_faults import line_of
 from .csv_feed import RecordFeed
@@ -36,7 +38,7 @@ class _Place:
 
 def _place_from(state: JsonObject) -> _Place:
     record, header, last = (state.get(key) for key in ("record", "header", "last"))
-    if not isinstance(record, int) or isinstance(record, bool) or record < 0:
+    if type(record) is not int or not 0 <= record <= COUNT_MAX:
         raise InvalidValue("the checkpoint", "is not one of a CsvReader")
     if not isinstance(header, str | None) or not isinstance(last, str | None):
         raise InvalidValue("the checkpoint", "is not one of a CsvReader")
@@ -146,8 +148,8 @@ class CsvReader(Generic[R_co]):
             quotechar=quotechar,
         )
         self._layout = Layout(columns=columns, header=header, as_dicts=as_dicts)
-        if limit is not None and (type(limit) is not int or limit < 1):
-            raise InvalidValue("limit", "must be a whole number from 1, or None")
+        if limit is not None:
+            check_whole("limit", limit, 1, COUNT_MAX)
         self._limit = limit
         self._place = _Place()
         self._feed: RecordFeed | None = None

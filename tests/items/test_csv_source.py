@@ -119,6 +119,7 @@ def test_an_operating_system_error_is_reported_with_the_file(tmp_path: Path) -> 
         ("member", 5),
         ("limit", 0),
         ("limit", -1),
+        ("limit", 1 << 63),
         ("limit", True),
         ("limit", 1.5),
     ],
