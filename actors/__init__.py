@@ -11,7 +11,9 @@ A name is imported when it is first used, so that importing the face costs nothi
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+# As in typing, whose import costs more than all the rest.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from ..storage.commands import AlreadyRunning as AlreadyRunning

@@ -31,7 +31,7 @@ from ..storage.model.errors import (
     error,
 )
 from ..storage.model.status import BatchStatus
-from ..storage.stores import SQLITE, StoreOptions, open_store
+from ..storage.stores import SQLITE, StoreOptions, open_store, sqlite_path
 from .job.execution import JobExecution, Stop
 from .job.launch import LaunchSettings, open_execution, request_of
 from .job.options import RuntimeOptions, check_type
@@ -284,7 +284,7 @@ async def open_runtime(
 
 @asynccontextmanager
 async def _opened(url: str, options: RuntimeOptions) -> AsyncIterator[list[Backend]]:
-    if url == SQLITE + ":memory:":
+    if url.startswith(SQLITE) and sqlite_path(url) == ":memory:":
         raise InvalidValue("the store URL", "keeps nothing: write memory: to mean that")
     open_it = partial(open_store, url, StoreOptions())
     with ExitStack() as stack:

@@ -5,6 +5,7 @@ derives from.
 """
 
 from ...storage.model.status import BatchStatus
+from .interrupts import INTERRUPTED
 
 DONE = 0
 USAGE = 1
@@ -18,7 +19,7 @@ OUTPUT_FAILED = 10
 JOB_FAILED = 11
 JOB_STOPPED = 12
 INTERNAL = 70
-SECOND_SIGNAL = 130
+SECOND_SIGNAL = INTERRUPTED
 
 BY_STATUS = {
     BatchStatus.COMPLETED: DONE,

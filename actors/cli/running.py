@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from io import StringIO
 
 import trio
 from attrs import frozen
@@ -116,7 +117,9 @@ class _Launch:
 
 def _progress() -> Progress:
     width = shutil.get_terminal_size().columns
-    return Progress(sys.stderr, time.monotonic, sys.stderr.isatty(), width)
+    # There is none where standard error is closed.
+    stream = StringIO() if sys.stderr is None else sys.stderr
+    return Progress(stream, time.monotonic, stream.isatty(), width)
 
 
 class _Notes(logging.Handler):

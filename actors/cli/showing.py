@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from ...storage.commands import ExecutionDetail, ExecutionNotFound, ShowExecution
+from ...storage.commands import ExecutionDetail, ShowExecution
 from ...storage.model.execution import (
-    COUNT_MAX,
     Decision,
     JobExecution,
     StepExecution,
@@ -28,8 +27,6 @@ def show_execution(url: str, execution_id: int) -> int:
         ExecutionNotFound: It is not in this store.
         StoreError: There is no usable store.
     """
-    if execution_id > COUNT_MAX:
-        raise ExecutionNotFound(execution_id)
     emit(detail_lines(ask(url, ShowExecution(execution_id))))
     return DONE
 

@@ -94,12 +94,26 @@ class PostgresBackend:
         writer: 16 random bytes that name this connection.
         create: Whether our schema may be made where there is none.
         migrate: Whether an older schema may be raised.
+        read_only: Whether only questions are asked, so that the role need not be
+            allowed to write.
     """
 
     def __init__(
-        self, url: str, *, writer: bytes, create: bool = True, migrate: bool = False
+        self,
+        url: str,
+        *,
+        writer: bytes,
+        create: bool = True,
+        migrate: bool = False,
+        read_only: bool = False,
     ) -> None:
-        self._link = Link(url, writer=writer.hex()[:16], create=create, migrate=migrate)
+        self._link = Link(
+            url,
+            writer=writer.hex()[:16],
+            create=create and not read_only,
+            migrate=migrate and not read_only,
+            read_only=read_only,
+        )
         self._sent: _Transaction | None = None
         self._markers: list[UUID] = []
 
@@ -324,7 +338,12 @@ def _those_like(batch: Sequence[Command[Any]], culprit: int) -> set[int]:
 
 
 def open_postgres(
-    url: str, *, writer: bytes, create: bool = True, migrate: bool = False
+    url: str,
+    *,
+    writer: bytes,
+    create: bool = True,
+    migrate: bool = False,
+    read_only: bool = False,
 ) -> PostgresBackend:
     """Open a PostgreSQL store, blocking; see `PostgresBackend`.
 
@@ -332,7 +351,9 @@ def open_postgres(
         InvalidValue: libpq does not understand the URL.
         StoreError: See `PostgresBackend.open`.
     """
-    backend = PostgresBackend(url, writer=writer, create=create, migrate=migrate)
+    backend = PostgresBackend(
+        url, writer=writer, create=create, migrate=migrate, read_only=read_only
+    )
     backend.connect()
     return backend
 

@@ -26,13 +26,17 @@ class Link:
         writer: Names this connection among those of all processes.
         create: Whether our schema may be made where there is none.
         migrate: Whether an older schema may be raised.
+        read_only: Whether the role only has to be allowed to read.
     """
 
-    def __init__(self, url: str, *, writer: str, create: bool, migrate: bool) -> None:
+    def __init__(
+        self, url: str, *, writer: str, create: bool, migrate: bool, read_only: bool
+    ) -> None:
         self._address = address_of(url)
         self._writer = writer
         self._create = create
         self._migrate = migrate
+        self._read_only = read_only
         self._connections = 0
         self._wire: Wire | None = None
 
@@ -62,8 +66,9 @@ class Link:
             found = yield from schema.version_of(wire)
             if self._migrate or (self._create and found == 0):
                 yield from schema.migrate(wire)
-            yield from schema.require(wire)
-            yield from wire.exchange([(_DURABLE, ()), (_FORGET_OLD, ())])
+            yield from schema.require(wire, read_only=self._read_only)
+            if not self._read_only:
+                yield from wire.exchange([(_DURABLE, ()), (_FORGET_OLD, ())])
         except Refusal as refusal:
             wire.close()
             raise explained(refusal.sqlstate) from refusal

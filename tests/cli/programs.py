@@ -202,12 +202,12 @@ def triolet(*words: str, cwd: Path, **extra: str) -> "subprocess.CompletedProces
     )
 
 
-def spawn(*words: str, cwd: Path) -> "subprocess.Popen[str]":
+def spawn(*words: str, cwd: Path, **extra: str) -> "subprocess.Popen[str]":
     """Start the command in a process of its own."""
     return subprocess.Popen(
         command(*words),
         cwd=cwd,
-        env=environment(),
+        env=environment(**extra),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
