@@ -5,6 +5,7 @@ no global state, and leaves no task, thread or connection behind.
 """
 
 import logging
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
@@ -33,7 +34,7 @@ from ..storage.model.errors import (
 from ..storage.model.status import BatchStatus
 from ..storage.stores import SQLITE, StoreOptions, open_store, sqlite_path
 from .job.execution import JobExecution, Stop
-from .job.launch import LaunchSettings, open_execution, request_of
+from .job.launch import LaunchRequest, LaunchSettings, open_execution, request_of
 from .job.options import RuntimeOptions, check_type
 from .job.report import LaunchReport
 from .kernel.heartbeat import Heartbeat
@@ -86,9 +87,10 @@ class Runtime:
         self._nursery = nursery
         self._pool = pool
         self._store = pool.control
-        self._settings = settings
+        self._settings = evolve(settings, is_running=self._is_running)
         self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
         self._claims: set[int] = set()
+        self._launching: Counter[tuple[str, bytes]] = Counter()
 
     async def launch(
         self,
@@ -140,7 +142,7 @@ class Runtime:
         compiled = job if isinstance(job, CompiledJob) else compile_job(job)
         given = _merged({} if parameters is None else parameters, named)
         request = request_of(compiled, given, anew=anew, run=continue_run, wait=wait)
-        with self._claimed(compiled):
+        with self._claimed(compiled), self._under_way(request):
             settings = evolve(self._settings, store=self._pool.take())
             execution = await open_execution(settings, request)
             with self._listening(execution):
@@ -157,6 +159,20 @@ class Runtime:
             yield
         finally:
             self._claims -= claimed
+
+    @contextmanager
+    def _under_way(self, request: LaunchRequest) -> Iterator[None]:
+        self._launching[request.instance] += 1
+        try:
+            yield
+        finally:
+            self._launching[request.instance] -= 1
+            if not self._launching[request.instance]:
+                del self._launching[request.instance]
+
+    def _is_running(self, execution_id: int, request: LaunchRequest) -> bool:
+        here = self._launching[request.instance] > 1
+        return here or execution_id in self._running
 
     @contextmanager
     def _listening(self, execution: JobExecution) -> Iterator[None]:
@@ -334,6 +350,7 @@ async def _served(
                 limiter=_limiter(options),
                 store_error_text=options.store_error_text,
                 patience=options.patience,
+                is_running=lambda *_: False,
             )
             try:
                 yield Runtime(nursery, pool, settings)

@@ -105,14 +105,15 @@ class EquivalenceError(AssertionError):
         )
 
 
-def ending_of(backend: Backend, rows: Rows) -> Ending:
-    """Read what a store with one instance has come to.
+def ending_of(backend: Backend, rows: Rows, job: str | None = None) -> Ending:
+    """Read what a store with one instance, of that job, has come to.
 
     Args:
         backend: Open, and asked through its port only.
         rows: The rows of the users' tables, read by `rows_of`.
+        job: Its name, in a store that holds others, too.
     """
-    details = list(_executions(backend))
+    details = list(_executions(backend, job))
     if not details:
         return Ending(rows=rows)
     latest = {_key(step): step for detail in details for step in detail.steps}
@@ -128,13 +129,13 @@ def ending_of(backend: Backend, rows: Rows) -> Ending:
     )
 
 
-def _executions(backend: Backend) -> Iterator[ExecutionDetail]:
+def _executions(backend: Backend, job: str | None) -> Iterator[ExecutionDetail]:
     """Give all executions, oldest first."""
     ids: list[int] = []
     more = True
     while more:
         before = ids[-1] if ids else None
-        page = run(backend, _QUESTION, ListExecutions(before=before))
+        page = run(backend, _QUESTION, ListExecutions(job=job, before=before))
         ids += [line.execution.id for line in page.lines]
         more = page.more
     for execution_id in reversed(ids):
