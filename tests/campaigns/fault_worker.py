@@ -63,7 +63,9 @@ async def _work(runtime: Runtime, folder: Path, slot: int) -> None:
     while not (folder / "stop").exists():
         await _complete(runtime, number)
         number += SLOTS
-        file.write_text(str(number))
+        # A kill must not leave half a number.
+        file.with_suffix(".new").write_text(str(number))
+        file.with_suffix(".new").rename(file)
 
 
 async def main(url: str, folder: Path, slots: list[int]) -> None:
