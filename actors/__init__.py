@@ -11,7 +11,9 @@ A name is imported when it is first used, so that importing the face costs nothi
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+# As in typing, whose import costs more than all the rest.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from ..storage.commands import ActionNotAllowed as ActionNotAllowed
@@ -106,6 +108,7 @@ if TYPE_CHECKING:
     from .job.options import RuntimeOptions as RuntimeOptions
     from .job.report import JobFailed as JobFailed
     from .job.report import LaunchReport as LaunchReport
+    from .job.report import StepNotReported as StepNotReported
     from .job.restarting import OtherInstance as OtherInstance
     from .plan.actions import StepReport as StepReport
     from .plan.compile import CompiledJob as CompiledJob
@@ -159,6 +162,7 @@ _HOMES = (
     ".job.report",
     ".job.events",
     ".job.context",
+    ".job.options",
     ".job.boundary",
     ".job.restarting",
     ".runtime",
@@ -261,6 +265,7 @@ __all__ = [
     "Step",
     "StepContext",
     "StepListener",
+    "StepNotReported",
     "StepOutcome",
     "StepReport",
     "StepUnknown",

@@ -5,22 +5,19 @@ no global state, and leaves no task, thread or connection behind.
 """
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from uuid import UUID
 
 import trio
 from attrs import evolve
 
-from ..storage.backend import Backend
+from ..storage.backend import Backend, Descriptor
 from ..storage.commands import (
-    ExecutionDetail,
-    ExecutionPage,
-    ListExecutions,
     RegisterOwner,
     ReleaseOwner,
-    ShowExecution,
 )
 from ..storage.model.errors import (
     InvalidParameter,
@@ -29,17 +26,17 @@ from ..storage.model.errors import (
     TrioletError,
     error,
 )
-from ..storage.model.status import BatchStatus
-from ..storage.stores import SQLITE, StoreOptions, open_store
+from ..storage.stores import SQLITE, StoreOptions, open_store, sqlite_path
 from .job.execution import JobExecution, Stop
-from .job.launch import LaunchSettings, open_execution, request_of
+from .job.launch import LaunchRequest, LaunchSettings, open_execution, request_of
 from .job.operating import Operator
-from .job.options import RuntimeOptions
+from .job.options import RuntimeOptions, check_type
 from .job.report import LaunchReport
 from .job.restarting import restart_of
 from .kernel.heartbeat import Heartbeat
 from .kernel.liveness import this_process
 from .kernel.mailbox import Mailbox
+from .kernel.pool import StoragePool
 from .kernel.stop import StopToken
 from .kernel.stop_watch import StopWatch
 from .kernel.storage_actor import StorageActor
@@ -82,16 +79,22 @@ class Runtime(Operator):
     """Launches jobs on one store, and does what operators ask; see `open_runtime`."""
 
     def __init__(
-        self, nursery: trio.Nursery, settings: LaunchSettings, stop_poll: float
+        self,
+        nursery: trio.Nursery,
+        pool: StoragePool,
+        settings: LaunchSettings,
+        stop_poll: float,
     ) -> None:
-        store, owner_id = settings.store, settings.owner_id
+        store, owner_id = pool.control, settings.owner_id
         super().__init__(store, owner_id, settings.new_id)
         self._nursery = nursery
-        self._settings = settings
+        self._pool = pool
+        self._settings = evolve(settings, is_running=self._is_running)
         self._stops = StopWatch(store, owner_id, stop_poll, self._untold, self.stop)
         nursery.start_soon(self._stops.run)
         self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
         self._claims: set[int] = set()
+        self._launching: Counter[tuple[str, bytes]] = Counter()
 
     async def launch(
         self,
@@ -123,6 +126,7 @@ class Runtime(Operator):
             DefinitionError: The definition has mistakes; all are listed.
             InvalidParameter: A parameter is unknown, missing, given twice or of the
                 wrong type.
+            InvalidValue: An argument is of the wrong type.
             InstanceComplete: The job has completed with these parameters.
             RunUnknown: There is no run of that number with these parameters.
             AlreadyRunning: Somebody who lives works on this instance.
@@ -140,10 +144,11 @@ class Runtime(Operator):
         if self._settings.closing.is_set():
             raise ShuttingDown
         compiled = job if isinstance(job, CompiledJob) else compile_job(job)
-        given = _merged(parameters or {}, named)
+        given = _merged({} if parameters is None else parameters, named)
         request = request_of(compiled, given, anew=anew, run=continue_run, wait=wait)
-        with self._claimed(compiled):
-            execution = await open_execution(self._settings, request)
+        with self._claimed(compiled), self._under_way(request):
+            settings = evolve(self._settings, store=self._pool.take())
+            execution = await open_execution(settings, request)
             with self._listening(execution):
                 return await execution.run()
 
@@ -197,6 +202,20 @@ class Runtime(Operator):
             self._claims -= claimed
 
     @contextmanager
+    def _under_way(self, request: LaunchRequest) -> Iterator[None]:
+        self._launching[request.instance] += 1
+        try:
+            yield
+        finally:
+            self._launching[request.instance] -= 1
+            if not self._launching[request.instance]:
+                del self._launching[request.instance]
+
+    def _is_running(self, execution_id: int, request: LaunchRequest) -> bool:
+        here = self._launching[request.instance] > 1
+        return here or execution_id in self._running
+
+    @contextmanager
     def _listening(self, execution: JobExecution) -> Iterator[None]:
         mailbox: Mailbox[Stop] = Mailbox(STOPS_MAX)
         scope = trio.CancelScope()
@@ -239,25 +258,6 @@ class Runtime(Operator):
         """Executions that run here now."""
         return tuple(self._running)
 
-    async def list(
-        self,
-        *,
-        job: str | None = None,
-        status: BatchStatus | None = None,
-        limit: int = 50,
-        before: int | None = None,
-    ) -> ExecutionPage:
-        """List executions of the store, newest first; see `ListExecutions`."""
-        return await self._store.ask(ListExecutions(job, status, limit, before))
-
-    async def show(self, execution_id: int) -> ExecutionDetail:
-        """Give everything that the store knows of one execution.
-
-        Raises:
-            ExecutionNotFound: It is not in this store.
-        """
-        return await self._store.ask(ShowExecution(execution_id))
-
 
 async def _within(
     scope: trio.CancelScope, execution: JobExecution, mailbox: Mailbox[Stop]
@@ -269,6 +269,7 @@ async def _within(
 def _merged(
     parameters: Mapping[str, object], named: Mapping[str, object]
 ) -> dict[str, object]:
+    check_type(parameters, Mapping, "parameters, which names the launch parameters,")
     twice = parameters.keys() & named.keys()
     if twice:
         raise InvalidParameter(min(twice), "is given twice")
@@ -287,48 +288,68 @@ async def open_runtime(
         options: How the runtime works.
 
     Raises:
-        InvalidValue: The URL is not one of a store.
+        InvalidValue: The URL is not one of a store, or an argument is of another type.
         StoreError: The store cannot be used; the class says why.
 
     Cancellation: Launches inside write their last word first; then the runtime closes.
     """
-    options = options or RuntimeOptions()
+    options = RuntimeOptions() if options is None else options
+    check_type(options, RuntimeOptions, "the second argument of open_runtime")
     if isinstance(store, str):
-        async with _opened(store, options) as backend, _served(backend, options) as it:
+        async with (
+            _opened(store, options) as backends,
+            _served(backends, options) as it,
+        ):
             yield it
     else:
-        async with _served(store, options) as it:
+        if not isinstance(getattr(store, "descriptor", None), Descriptor):
+            kind = type(store).__name__
+            reason = f"must be a URL like sqlite:///triolet.db, not {kind}"
+            raise InvalidValue("the store", reason)
+        async with _served([store], options) as it:
             yield it
 
 
 @asynccontextmanager
-async def _opened(url: str, options: RuntimeOptions) -> AsyncIterator[Backend]:
-    if url == SQLITE + ":memory:":
+async def _opened(url: str, options: RuntimeOptions) -> AsyncIterator[list[Backend]]:
+    if url.startswith(SQLITE) and sqlite_path(url) == ":memory:":
         raise InvalidValue("the store URL", "keeps nothing: write memory: to mean that")
     open_it = partial(open_store, url, StoreOptions())
-    if options.inline:
-        backend = open_it()
-    else:
-        backend = await trio.to_thread.run_sync(open_it)
-    try:
-        yield backend
-    finally:
-        backend.close()
+    with ExitStack() as stack:
+        backends: list[Backend] = []
+        wanted = 1
+        while len(backends) < wanted:
+            if options.inline:
+                backend = open_it()
+            else:
+                backend = await trio.to_thread.run_sync(open_it)
+            stack.callback(backend.close)
+            backends.append(backend)
+            if backend.descriptor.capacity > 1:
+                wanted = options.connections + 1
+        yield backends
 
 
 @asynccontextmanager
-async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Runtime]:
+async def _served(
+    backends: Sequence[Backend], options: RuntimeOptions
+) -> AsyncIterator[Runtime]:
     draw = options.random
-    store = StorageActor(
-        backend,
-        new_id=lambda: UUID(int=draw.getrandbits(128)),
-        adaptive=backend.descriptor.inline and not options.inline,
-        patience=options.patience,
-        deadline=options.ask_deadline,
-    )
+
+    def storage_actor(backend: Backend) -> StorageActor:
+        return StorageActor(
+            backend,
+            new_id=lambda: UUID(int=draw.getrandbits(128)),
+            adaptive=backend.descriptor.inline and not options.inline,
+            patience=options.patience,
+            deadline=options.ask_deadline,
+        )
+
+    pool = StoragePool(backends, storage_actor)
+    store = pool.control
     failed: list[BaseException] = []
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(store.run)
+        pool.start(nursery)
         try:
             owner_id = await _register(store, options)
             heartbeat = Heartbeat(store, owner_id, options.lease)
@@ -341,8 +362,9 @@ async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Ru
                 limiter=_limiter(options),
                 store_error_text=options.store_error_text,
                 patience=options.patience,
+                is_running=lambda *_: False,
             )
-            runtime = Runtime(nursery, settings, options.stop_poll)
+            runtime = Runtime(nursery, pool, settings, options.stop_poll)
             try:
                 yield runtime
             finally:
@@ -355,7 +377,7 @@ async def _served(backend: Backend, options: RuntimeOptions) -> AsyncIterator[Ru
             # Raised again outside, where no nursery wraps it in a group.
             failed.append(exc)
         finally:
-            store.life.cancel()
+            pool.end()
     if failed:
         raise failed[0]
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import trio
 
-from . import cli_start, csv_load, memory, sqlite
+from . import cli_start, csv_load, memory, postgres, sqlite
 from .benchmark import Benchmark, DataMissing, Workspace
 from .rows import Row, WrongResult, table
 
@@ -29,6 +29,7 @@ ALL: tuple[Benchmark, ...] = (
     *memory.BENCHMARKS,
     *sqlite.BENCHMARKS,
     *csv_load.BENCHMARKS,
+    *postgres.BENCHMARKS,
     *cli_start.BENCHMARKS,
 )
 
@@ -57,6 +58,7 @@ def workspace(parent: Path) -> Iterator[Workspace]:
     """Make a folder below *parent* for the time of the measurements."""
     parent.mkdir(parents=True, exist_ok=True)
     folder = tempfile.mkdtemp(dir=parent)
+    os.chmod(folder, 0o755)  # a server that root starts runs as another user
     try:
         yield Workspace(Path(folder))
     finally:

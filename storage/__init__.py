@@ -5,7 +5,9 @@ name is imported when it is first used, so that importing the face costs nothing
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+# As in typing, whose import costs more than all the rest.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from .backend import Backend as Backend

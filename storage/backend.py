@@ -56,7 +56,7 @@ class Descriptor:
     kind: str
     schema_version: int
     capacity: int
-    """Connections that may work at the same time."""
+    """Connections of one runtime that may work at the same time."""
     inline: bool
     """Whether `apply` is fast enough to run on an event loop while commits are."""
 

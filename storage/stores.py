@@ -29,6 +29,9 @@ class StoreOptions:
     """Whether a missing SQLite file may be made."""
     migrate: bool = False
     """Whether an older schema may be raised."""
+    read_only: bool = False
+    """Whether only questions are asked: a SQLite file, which must be there, is not
+    changed and need not be writable; nothing is created or raised."""
     clock: Callable[[], int] = host_clock
     """The store's clock, for the stores that have none of their own."""
     writer: Callable[[], bytes] = lambda: os.urandom(16)
@@ -54,10 +57,13 @@ def open_store(url: str, options: StoreOptions | None = None) -> Backend:
 
         return MemoryBackend(options.clock)
     if url.startswith(SQLITE) and len(url) > len(SQLITE):
-        from .sqlite import SqliteBackend
+        from .sqlite import SqliteBackend, SqliteReader
 
+        path = sqlite_path(url)
+        if options.read_only:
+            return SqliteReader(path, clock=options.clock)
         return SqliteBackend(
-            unquote(url[len(SQLITE) :]),
+            path,
             clock=options.clock,
             writer=options.writer(),
             create=options.create,
@@ -72,6 +78,7 @@ def open_store(url: str, options: StoreOptions | None = None) -> Backend:
             writer=options.writer(),
             create=options.create,
             migrate=options.migrate,
+            read_only=options.read_only,
         )
     raise InvalidValue(
         "the store URL",
@@ -107,4 +114,16 @@ def migrate_store(url: str, options: StoreOptions | None = None) -> tuple[int, i
         return version, version
     from .sqlite import migrate_file
 
-    return migrate_file(unquote(url[len(SQLITE) :]), options.clock)
+    return migrate_file(sqlite_path(url), options.clock)
+
+
+def sqlite_path(url: str) -> str:
+    """Give the path in a URL of a SQLite store.
+
+    Raises:
+        InvalidValue: It holds a character that no path can hold.
+    """
+    path = unquote(url[len(SQLITE) :])
+    if "\0" in path:
+        raise InvalidValue("the store URL", "must not hold the character U+0000")
+    return path

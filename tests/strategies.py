@@ -125,6 +125,7 @@ failures = st.builds(
     where=st.none() | names,
     type=st.none() | st.just("ValueError"),
     message=st.none() | texts,
+    place=st.none() | st.just("orders.py, line 12"),
 )
 facts = st.builds(
     OwnerFacts,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
-from .exit_codes import DONE, USAGE
+from .exit_codes import DONE, OUTPUT_FAILED, USAGE
 from .failing import guarded
-from .output import complain, emit
+from .output import complain, emit, given_up
 
 DEFAULT_STORE = "sqlite:///triolet.db"
 
@@ -33,7 +33,7 @@ Debug = Annotated[
 ]
 
 
-def main(arguments: list[str] | None = None) -> int:
+def carry_out(arguments: list[str] | None) -> int:
     """Carry out one command line and give the exit code."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
@@ -42,6 +42,13 @@ def main(arguments: list[str] | None = None) -> int:
         complain(" ".join(str(exc).split()))
         complain("see 'triolet --help'")
         return USAGE
+    except (OSError, SystemExit) as exc:
+        # Help is printed by cyclopts through rich, which exits when a pipe is closed.
+        broken = exc.__context__ if isinstance(exc, SystemExit) else exc
+        if not isinstance(broken, OSError):
+            raise
+        complain(str(given_up(broken)))
+        return OUTPUT_FAILED
     return code if isinstance(code, int) else 0
 
 

@@ -17,7 +17,7 @@ def ask(url: str, question: Question[R]) -> R:
         StoreError: There is no usable store at this URL.
         Rejection: The question has no answer.
     """
-    backend = open_store(url, StoreOptions(create=False))
+    backend = open_store(url, StoreOptions(read_only=True))
     try:
         return run(backend, UUID(int=0), question)
     finally:

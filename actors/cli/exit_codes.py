@@ -5,6 +5,7 @@ derives from.
 """
 
 from ...storage.model.status import BatchStatus
+from .interrupts import INTERRUPTED
 
 DONE = 0
 USAGE = 1
@@ -14,11 +15,13 @@ NOT_FOUND = 4
 CONFLICT = 5
 UNKNOWN = 6
 STORE = 7
+UNCONFIRMED = 8
+DEADLINE = 9
 OUTPUT_FAILED = 10
 JOB_FAILED = 11
 JOB_STOPPED = 12
 INTERNAL = 70
-SECOND_SIGNAL = 130
+SECOND_SIGNAL = INTERRUPTED
 
 BY_STATUS = {
     BatchStatus.COMPLETED: DONE,
@@ -31,13 +34,16 @@ BY_ERROR = {
     "definition_invalid": DEFINITION,
     "target_invalid": DEFINITION,
     "value_invalid": DEFINITION,
-    "unsupported": DEFINITION,
+    "driver_missing": DEFINITION,
     "name_invalid": REFUSED,
     "parameter_invalid": REFUSED,
     "instance_complete": REFUSED,
     "instance_abandoned": REFUSED,
     "definition_incompatible": REFUSED,
     "definition_drift": REFUSED,
+    "other_instance": REFUSED,
+    "action_not_allowed": REFUSED,
+    "not_latest_attempt": REFUSED,
     "execution_not_found": NOT_FOUND,
     "run_unknown": NOT_FOUND,
     "rejected": CONFLICT,
@@ -45,6 +51,9 @@ BY_ERROR = {
     "outcome_unresolved": UNKNOWN,
     "commit_outcome_unknown": UNKNOWN,
     "store_error": STORE,
+    "usage_invalid": USAGE,
+    "confirmation_missing": UNCONFIRMED,
+    "owner_gone": DEADLINE,
     "output_failed": OUTPUT_FAILED,
 }
 """By the ``code`` of an error class; what derives from none of these is internal."""

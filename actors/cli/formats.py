@@ -26,6 +26,11 @@ def duration(seconds: float) -> str:
     return f"{minutes}:{rest:02}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Write how many: ``1 item``, ``2,000 items``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
 def elapsed(began: int | None, ended: int | None) -> str:
     """Write how long something took, by the store's clock."""
     if began is None or ended is None:

@@ -42,18 +42,29 @@ def emit(lines: Iterable[str]) -> None:
     Raises:
         OutputFailed: They could not be written.
     """
+    if sys.stdout is None:
+        raise OutputFailed("standard output is closed")
     try:
         for line in lines:
             print(_encodable(plain(line)))
         sys.stdout.flush()
     except OSError as exc:
-        # The interpreter must not stumble over the rest of it at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputFailed(exc.strerror or type(exc).__name__) from exc
+        raise given_up(exc) from exc
+
+
+def given_up(exc: OSError) -> OutputFailed:
+    """Say that standard output failed, and throw away what it still holds.
+
+    Otherwise the interpreter would stumble over the rest of it at its end.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return OutputFailed(exc.strerror or type(exc).__name__)
 
 
 def complain(sentence: str, *details: str) -> None:
     """Say something on standard error, if anybody can still hear it."""
+    if sys.stderr is None:
+        return
     lines = [f"triolet: {plain(sentence)}", *(f"  - {plain(one)}" for one in details)]
     try:
         print("\n".join(lines), file=sys.stderr, flush=True)

@@ -13,7 +13,7 @@ from attrs import define, field, frozen
 
 from ...storage.model.execution import NO_COUNTS, Counts
 from ..job.events import Event, EventKind
-from .formats import duration
+from .formats import counted, duration
 
 REWRITES_PER_SEC = 10
 PLAIN_LINE_SECS = 5.0
@@ -36,7 +36,7 @@ class Pace:
         """Write it: step, items, items per second, elapsed, percentage, time left."""
         parts = [f"{self.node}:"]
         if self.items:
-            parts.append(f"{self.items:,} items,")
+            parts.append(counted(self.items, "item") + ",")
         if self.done and self.seconds > 0:
             parts.append(f"{self.done / self.seconds:,.0f}/s,")
         parts.append(duration(self.seconds))
@@ -105,13 +105,15 @@ class Progress:
                 self._running = _Running(node, self.clock(), counts, counts)
                 self._wrote = self.clock()
                 if counts.read:
-                    self.note(f"{node}: continues after {counts.read:,} items")
+                    self.note(f"{node}: continues after {counted(counts.read, 'item')}")
             case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
                 self._progressed(event)
             case EventKind.STEP_RESULT_COMMITTED:
                 self._ended(event)
             case EventKind.COMPLETED_STEP_REUSED:
                 self.note(f"{event.node}: reused, it had completed")
+            case EventKind.STOP_WAITING:
+                self.note(f"{event.message}; Ctrl-C again ends the process now")
             case EventKind.LAUNCH_WAITING:
                 self.note(event.message or "waiting")
 
@@ -168,7 +170,7 @@ class Progress:
             return
         counts = event.counts or running.counts
         seconds = duration(self.clock() - running.began)
-        items = f", {counts.read:,} items" if counts.read else ""
+        items = f", {counted(counts.read, 'item')}" if counts.read else ""
         self.note(f"{running.node}: {event.status}{items}, {seconds}")
 
     def _clear(self) -> None:

@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator
 
-from ...storage.model.execution import Counts, Failure
+from ...storage.commands import StartLimitReached
+from ...storage.model.execution import Counts
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
-from .formats import duration, table
+from ..job.wording import failure_text
+from .formats import counted, duration, table
 
 _NEXT = {
     BatchStatus.FAILED: "to continue it, mend the cause and give the same command again",
     BatchStatus.STOPPED: "to continue it, give the same command again",
-    BatchStatus.UNKNOWN: "it cannot be continued before its outcome is resolved",
+    BatchStatus.UNKNOWN: "it cannot be continued before its outcome is resolved: find "
+    "out what it did, then use 'triolet recover {}'",
 }
 
 
 def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
-    """Write the whole report."""
+    """Write the whole report; why the job failed is in `outcome_of`."""
     anew = f", run {report.run}" if report.run is not None else ""
     yield (
         f"job {report.job}: {report.status} in {duration(seconds)} "
@@ -30,21 +33,35 @@ def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
             "  " + step.node,
             "reused" if step.reused else "run",
             step.status.value,
-            _exit(step.status, step.exit_code),
+            exit_text(step.status, step.exit_code),
             counts_text(step.counts),
         ]
         for step in report.steps
     ]
     yield from table(rows) if rows else ()
-    if report.failure is not None:
-        yield "  failure: " + failure_text(report.failure)
     if report.status in _NEXT:
-        yield "  " + _NEXT[report.status]
-        if report.run is not None and report.status.restartable:
+        yield "  " + _next(report)
+        if (
+            report.run is not None
+            and report.status.restartable
+            and not _limited(report)
+        ):
             yield f"  with --run {report.run}, and without --new"
 
 
-def _exit(status: BatchStatus, code: str) -> str:
+def _next(report: LaunchReport) -> str:
+    if _limited(report):
+        return "it cannot be continued: give the command with --new to run it anew"
+    return _NEXT[report.status].format(report.execution_id)
+
+
+def _limited(report: LaunchReport) -> bool:
+    failure = report.failure
+    return failure is not None and failure.code == StartLimitReached.code
+
+
+def exit_text(status: BatchStatus, code: str) -> str:
+    """Write an exit code that tells more than the status."""
     return "" if code == status.value else str(code)
 
 
@@ -55,21 +72,23 @@ def counts_text(counts: Counts) -> str:
     parts = [f"{counts.read:,} read", f"{counts.written:,} written"]
     if counts.filtered:
         parts.append(f"{counts.filtered:,} filtered")
-    parts.append(f"{counts.committed:,} chunks")
+    parts.append(counted(counts.committed, "chunk"))
     if counts.rolled_back:
         parts.append(f"{counts.rolled_back:,} rolled back")
     return ", ".join(parts)
 
 
-def failure_text(failure: Failure) -> str:
-    """Write why something failed."""
-    where = f"{failure.where}: " if failure.where else ""
-    kind = f"{failure.type}: " if failure.type else ""
-    text = failure.message or failure.code
-    return f"{where}{kind}{text} [{failure.category}]"
+def outcome_of(report: LaunchReport, *, debug: bool = False) -> str:
+    """Write the outcome of a job that did not complete, in one sentence.
 
-
-def outcome_of(report: LaunchReport) -> str:
-    """Write the outcome of a job that did not complete, in one sentence."""
-    why = f": {failure_text(report.failure)}" if report.failure is not None else ""
-    return f"job {report.job!r} {report.status} (execution {report.execution_id}){why}"
+    Args:
+        report: Of the launch.
+        debug: Whether a traceback was shown already.
+    """
+    head = f"job {report.job!r} {report.status} (execution {report.execution_id})"
+    failure = report.failure
+    if failure is None:
+        return head
+    raised = failure.type is not None and not debug
+    hint = "; --debug shows the traceback" if raised else ""
+    return f"{head}: {failure_text(failure)}{hint}"

@@ -5,6 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from io import StringIO
 
 import trio
 from attrs import frozen
@@ -63,7 +64,7 @@ def run_job(
         emit(report_lines(report, time.monotonic() - began))
     code = BY_STATUS[report.status]
     if code != DONE:
-        complain(outcome_of(report))
+        complain(outcome_of(report, debug=debug))
     return code
 
 
@@ -116,7 +117,9 @@ class _Launch:
 
 def _progress() -> Progress:
     width = shutil.get_terminal_size().columns
-    return Progress(sys.stderr, time.monotonic, sys.stderr.isatty(), width)
+    # There is none where standard error is closed.
+    stream = StringIO() if sys.stderr is None else sys.stderr
+    return Progress(stream, time.monotonic, stream.isatty(), width)
 
 
 class _Notes(logging.Handler):
@@ -129,11 +132,22 @@ class _Notes(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record; its traceback, and what the report tells, on demand."""
+        try:
+            text = self._text(record)
+        except Exception as exc:
+            # What is logged wrongly must not fail the work that logs.
+            place = f"{record.filename}, line {record.lineno}"
+            fault = plain(f"{type(exc).__name__}: {exc}")
+            text = f"warning: a log record of {place} cannot be written: {fault}"
+        if text is not None:
+            self._progress.note(text)
+
+    def _text(self, record: logging.LogRecord) -> str | None:
         if self._debug:
-            self._progress.note(self.format(record))
-        elif not record.name.startswith("triolet.job"):
-            text = plain(record.getMessage())
-            self._progress.note(f"{record.levelname.lower()}: {text}")
+            return self.format(record)
+        if record.name.startswith("triolet.job"):
+            return None
+        return f"{record.levelname.lower()}: {plain(record.getMessage())}"
 
 
 def _log_to(progress: Progress, debug: bool) -> None:

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator
 
-from ...storage.commands import ExecutionDetail, ExecutionNotFound, ShowExecution
+from ...storage.commands import ExecutionDetail, ShowExecution
 from ...storage.model.execution import (
-    COUNT_MAX,
     Decision,
+    JobExecution,
     StepExecution,
     Terminal,
 )
 from ...storage.model.parameters import JobParameter, ParameterKind
+from ...storage.model.status import BatchStatus
+from ..job.wording import failure_text
 from ..kernel.liveness import is_alive
 from .asking import ask
 from .exit_codes import DONE
 from .formats import elapsed, instant, table
 from .output import emit
-from .reporting import counts_text, failure_text
+from .reporting import counts_text, exit_text
 
 
 def show_execution(url: str, execution_id: int) -> int:
@@ -25,8 +27,6 @@ def show_execution(url: str, execution_id: int) -> int:
         ExecutionNotFound: It is not in this store.
         StoreError: There is no usable store.
     """
-    if execution_id > COUNT_MAX:
-        raise ExecutionNotFound(execution_id)
     emit(detail_lines(ask(url, ShowExecution(execution_id))))
     return DONE
 
@@ -35,26 +35,36 @@ def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
     """Write one execution."""
     execution = detail.execution
     yield (
-        f"execution {execution.id} of job {detail.instance.job}: {execution.status}, "
-        f"exit {execution.exit_code}"
+        f"execution {execution.id} of job {detail.instance.job}: {execution.status}"
+        + _exit(execution.status, execution.exit_code)
     )
     yield f"  instance {execution.instance_id}, attempt {execution.attempt}" + (
         "" if execution.restart_of is None else f", continues {execution.restart_of}"
     )
     yield f"  revision {execution.revision}"
-    yield (
-        f"  started {instant(execution.started_at)} UTC, "
-        f"ended {instant(execution.ended_at)}, "
-        f"took {elapsed(execution.started_at, execution.ended_at)}"
-    )
+    yield f"  started {instant(execution.started_at)} UTC, " + _end(execution)
     yield f"  owner: {owner_text(detail)}"
     for parameter in execution.parameters:
         yield "  parameter " + parameter_text(parameter)
     if execution.failure is not None:
         yield "  failure: " + failure_text(execution.failure)
+        if execution.failure.type is not None:
+            yield "  'triolet run' with --debug shows the traceback of a failure"
     yield from _steps(detail.steps)
     yield from _reused(detail.reused)
     yield from _decisions(detail.decisions)
+
+
+def _exit(status: BatchStatus, code: str) -> str:
+    """Write the exit code, which an execution has only when it has ended."""
+    return "" if status.active else f", exit {code}"
+
+
+def _end(execution: JobExecution) -> str:
+    if execution.ended_at is None:
+        return "not ended"
+    took = elapsed(execution.started_at, execution.ended_at)
+    return f"ended {instant(execution.ended_at)}, took {took}"
 
 
 def owner_text(detail: ExecutionDetail) -> str:
@@ -87,7 +97,7 @@ def _steps(steps: tuple[StepExecution, ...]) -> Iterator[str]:
         [
             "  " + step.node,
             step.status.value,
-            step.exit_code if step.exit_code != step.status.value else "",
+            "" if step.status.active else exit_text(step.status, step.exit_code),
             elapsed(step.started_at, step.ended_at),
             counts_text(step.counts),
         ]

@@ -23,6 +23,9 @@ from .errors import (
 
 BLOCK_BYTES = 65_536
 
+UNREADABLE = (csv.Error, UnicodeError)
+"""What ends the search for a line early."""
+
 
 def line_of(source: CsvSource, index: int) -> int | None:
     """Find the physical line on which record *index* begins.
@@ -35,7 +38,7 @@ def line_of(source: CsvSource, index: int) -> int | None:
         The line, from 1; None when the file no longer has that record.
     """
     line = 1
-    with closing(source.open("replace")) as stream, suppress(csv.Error):
+    with closing(source.open("replace")) as stream, suppress(*UNREADABLE):
         for row in stream.parser:
             if row and index == 0:
                 return line
@@ -51,7 +54,7 @@ def lines_of_failure(source: CsvSource) -> tuple[int, int] | None:
         try:
             for _ in stream.parser:
                 line = stream.parser.line_num + 1
-        except csv.Error:
+        except UNREADABLE:
             return line, stream.parser.line_num
     return None
 
@@ -129,6 +132,8 @@ def wrong_byte(source: CsvSource) -> CsvEncodingWrong | None:
         except UnicodeDecodeError as exc:
             offset, byte = fed - len(exc.object) + exc.start, exc.object[exc.start]
             break
+        except UnicodeError:
+            return _mark_missing(source, block)
     else:
         return None
     reason = (
@@ -139,11 +144,19 @@ def wrong_byte(source: CsvSource) -> CsvEncodingWrong | None:
     return CsvEncodingWrong(source.name, line, reason, offset, byte)
 
 
+def _mark_missing(source: CsvSource, beginning: bytes) -> CsvEncodingWrong:
+    """Say that UTF-16 or UTF-32 cannot be told by a mark: which one it is."""
+    reason = (
+        f"the file does not begin with the byte order mark of {source.encoding}; name "
+        f"the order with encoding='{source.codec}-le' or encoding='{source.codec}-be'"
+    )
+    return CsvEncodingWrong(source.name, 1, reason, 0, beginning[0])
+
+
 def _blocks(source: CsvSource) -> Iterator[bytes]:
     """Give the file's bytes in blocks; an empty one comes last."""
-    stream, _ = source.open_bytes()
-    with closing(stream):
-        while block := stream.read(BLOCK_BYTES):
+    with closing(source.open_bytes()) as stream:
+        while block := stream.read1(BLOCK_BYTES):
             yield block
         yield b""
 

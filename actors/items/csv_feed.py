@@ -11,7 +11,7 @@ from itertools import islice
 from attrs import define, field
 
 from .csv_faults import is_text, parse_fault, ragged, text_fault, wrong_byte
-from .csv_source import ESCAPE, UNREADABLE, CsvSource, CsvStream, unusable
+from .csv_source import ESCAPE, CsvSource, CsvStream
 from .errors import CsvError, CsvFileUnusable
 
 
@@ -85,7 +85,7 @@ class RecordFeed:
             if self._stream is None:
                 self.open()
             rows.extend(islice(self._records, start, stop))
-        except UnicodeDecodeError:
+        except UnicodeError:
             # The decoder is a block ahead: perhaps nobody wants the record with the
             # wrong byte. Read the block's good records first.
             if self._careful:
@@ -96,8 +96,6 @@ class RecordFeed:
         except csv.Error as exc:
             self._check(rows)
             raise parse_fault(self.source, exc) from exc
-        except UNREADABLE as exc:
-            raise unusable(self.source.name, exc) from exc
         return rows
 
     def _undecodable(self) -> CsvError:

@@ -2,19 +2,22 @@
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import ClassVar, Generic, Literal, TypeVar, overload
 
 from attrs import evolve, frozen
 
+from ...storage.model.bounds import check_whole
 from ...storage.model.errors import InvalidValue
+from ...storage.model.execution import COUNT_MAX
 from ...storage.model.json import JsonObject
 from .csv_faults import line_of
 from .csv_feed import RecordFeed
 from .csv_layout import Layout, Shaper
 from .csv_source import CsvSource
-from .errors import CsvFileChanged, CsvHeaderMissing
+from .errors import CsvError, CsvFileChanged, CsvHeaderMissing
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -35,7 +38,7 @@ class _Place:
 
 def _place_from(state: JsonObject) -> _Place:
     record, header, last = (state.get(key) for key in ("record", "header", "last"))
-    if not isinstance(record, int) or isinstance(record, bool) or record < 0:
+    if type(record) is not int or not 0 <= record <= COUNT_MAX:
         raise InvalidValue("the checkpoint", "is not one of a CsvReader")
     if not isinstance(header, str | None) or not isinstance(last, str | None):
         raise InvalidValue("the checkpoint", "is not one of a CsvReader")
@@ -145,8 +148,8 @@ class CsvReader(Generic[R_co]):
             quotechar=quotechar,
         )
         self._layout = Layout(columns=columns, header=header, as_dicts=as_dicts)
-        if limit is not None and (type(limit) is not int or limit < 1):
-            raise InvalidValue("limit", "must be a whole number from 1, or None")
+        if limit is not None:
+            check_whole("limit", limit, 1, COUNT_MAX)
         self._limit = limit
         self._place = _Place()
         self._feed: RecordFeed | None = None
@@ -167,12 +170,13 @@ class CsvReader(Generic[R_co]):
         self._ended = False
         self._place = _Place() if state is None else _place_from(state)
         self._feed = RecordFeed(self._source, self._layout.width, self._layout.origin)
-        self._feed.open()
-        names = self._names(self._feed)
-        self._recognise(names)
-        shape = self._layout.shaper(self._source, names)
-        if self._place.record:
-            self._resume(self._feed)
+        with self._damage_first():
+            self._feed.open()
+            names = self._names(self._feed)
+            self._recognise(names)
+            shape = self._layout.shaper(self._source, names)
+            if self._place.record:
+                self._resume(self._feed)
         self._shape = shape
 
     def read(self, n: int) -> Sequence[R_co]:
@@ -189,7 +193,8 @@ class CsvReader(Generic[R_co]):
             raise InvalidValue(repr(self), "is not open")
         if self._limit is not None:
             n = min(n, self._limit - self._place.record)
-        rows = self._feed.take(n) if n > 0 else []
+        with self._damage_first():
+            rows = self._feed.take(n) if n > 0 else []
         if not rows:
             self._ended = True
             return []
@@ -217,10 +222,21 @@ class CsvReader(Generic[R_co]):
         self._feed = None
         self._shape = None
 
+    @contextmanager
+    def _damage_first(self) -> Iterator[None]:
+        """Look whether a fault in an archive's records is damage to the archive."""
+        try:
+            yield
+        except CsvError:
+            self._source.check_archive()
+            raise
+
     def _names(self, feed: RecordFeed) -> list[str] | None:
         if not self._layout.header:
             return None
         rows = feed.take(1)
+        if not rows and self._place != _Place():
+            raise self._changed(None, "the file is empty and was not when it was read")
         if not rows:
             reason = "the file is empty, a header was expected; is header=False meant?"
             raise CsvHeaderMissing(self._source.name, None, reason)

@@ -162,7 +162,8 @@ class TableRowRefused(TableError):
     """Of the record: the chunk's first ordinal plus *index*."""
 
     def __str__(self) -> str:
-        place = f"row {self.index} of its chunk, record {self.ordinal}"
+        first = self.ordinal - self.index
+        place = f"row {self.index + 1} of the chunk that begins with item {first + 1}"
         return f"{super().__str__()} ({place})"
 
 

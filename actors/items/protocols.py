@@ -42,7 +42,8 @@ class ChunkKey:
     visit: int
     """How often the flow has come to this step, from 1."""
     ordinal: int
-    """How many records the step had read before this chunk's first one."""
+    """How many items the step had read, over all attempts, before this chunk's first
+    one: 0 for the first chunk."""
 
 
 class Reader(Protocol[T_co]):

@@ -16,12 +16,14 @@ from attrs import define, frozen
 
 from ...storage.model.execution import Failure
 from ...storage.model.status import FailureCategory
+from .places import place_of
 
 log = logging.getLogger("triolet.job")
 
 T = TypeVar("T")
 
 MESSAGE_BYTES_MAX = 1024
+PLACE_CHARS_MAX = 128
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 SECRET_MASK = "***"
 
@@ -113,6 +115,7 @@ class Boundary:
 
     def failure(self, where: Where, exc: BaseException) -> Failure:
         """Describe *exc* for the store."""
+        place = place_of(exc)
         return Failure(
             where.category,
             self.new_failure_id(),
@@ -120,6 +123,7 @@ class Boundary:
             where.name,
             type(exc).__name__[:128],
             self.cleaned(_text_of(exc)) if self.store_error_text else None,
+            None if place is None else self.cleaned(str(place))[-PLACE_CHARS_MAX:],
         )
 
     def refusal(self, where: Where, message: str) -> ComponentFailed:

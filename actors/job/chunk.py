@@ -98,8 +98,6 @@ class ChunkRun:
             await self._open()
             done = await self._loop()
         except ComponentFailed as exc:
-            counts = self.row.counts
-            self.row.counts = evolve(counts, rolled_back=counts.rolled_back + 1)
             return failed(exc.failure)
         except CommitOutcomeUnknown as exc:
             where = self._where("commit", FailureCategory.UNKNOWN_COMMIT)
@@ -113,11 +111,16 @@ class ChunkRun:
     async def _loop(self) -> bool:
         """Commit chunk after chunk; tell whether the input has ended."""
         while not self.ctx.stop.is_set():
-            filled = await self._fill()
-            if filled.ended:
-                return True
-            await trio.lowlevel.checkpoint_if_cancelled()
-            await self._commit(filled)
+            try:
+                filled = await self._fill()
+                if filled.ended:
+                    return True
+                await trio.lowlevel.checkpoint_if_cancelled()
+                await self._commit(filled)
+            except ComponentFailed:
+                counts = self.row.counts
+                self.row.counts = evolve(counts, rolled_back=counts.rolled_back + 1)
+                raise
         return await self._has_ended()
 
     async def _has_ended(self) -> bool:

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from logging import Logger, LoggerAdapter, getLogger
+from math import isfinite
 from typing import TypeAlias
 
 from attrs import define, field, frozen
 
 from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, unseal
+from ...storage.model.errors import InvalidValue
 from ...storage.model.execution import Counts
 from ...storage.model.json import JsonObject
 from ...storage.model.parameters import ParameterValue
@@ -50,6 +52,10 @@ class JobContext:
         """Name one step of this instance: equal over all attempts, unlike any other."""
         key = f"{self.instance_key.hex()}:{self.instance_id}:{node}:{visit}"
         return sha256(key.encode()).hexdigest()[:32]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and isfinite(value)
 
 
 def log_of(execution: JobContext, node: str) -> Log:
@@ -117,7 +123,16 @@ class StepContext:
         Args:
             done: Units of work that are done.
             total: All units, when known.
+
+        Raises:
+            InvalidValue: One of the two is not a number.
         """
+        for what, number in (("done", done), ("total", total)):
+            if not (_is_number(number) or (number is None and what == "total")):
+                kind = type(number).__name__
+                raise InvalidValue(
+                    f"{what} of ctx.progress", f"must be an int, not {kind}"
+                )
         self._progress(done, total)
 
 

@@ -33,6 +33,7 @@ class EventKind(StrEnum):
     COMPLETED_STEP_REUSED = "flow.completed_step_reused"
     START_LIMIT_EXCEEDED = "step.start_limit_exceeded"
     STOP_REQUESTED = "job.stop_requested"
+    STOP_WAITING = "job.stop_waiting"
 
 
 @frozen(kw_only=True)

@@ -12,7 +12,14 @@ from threading import get_ident
 import trio
 from attrs import evolve, frozen
 
-from ...storage.commands import Advance, LeaseLost, Opened, StaleVersion, WriteFailed
+from ...storage.commands import (
+    Advance,
+    Advanced,
+    LeaseLost,
+    Opened,
+    StaleVersion,
+    WriteFailed,
+)
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
     InternalError,
@@ -46,12 +53,14 @@ from .events import Event, EventKind
 from .narration import narrate
 from .report import LaunchReport
 from .step import (
+    HEEDING_SECS,
     Environment,
     StepRun,
     TaskletRun,
     Work,
     failed,
     state_for,
+    still_running,
     unknown,
 )
 
@@ -90,7 +99,7 @@ class JobExecution:
         self._environment = environment
         self._parameters = parameters
         self._running: StepRun | None = None
-        self._deciding = False
+        self._deciding: Decision | None = None
         self._scope = trio.CancelScope()
         self._loop = get_ident()
         self._trio = trio.lowlevel.current_trio_token()
@@ -106,15 +115,25 @@ class JobExecution:
         return self._environment.context.stop
 
     async def listen(self, inbox: Inbox[Stop]) -> None:
-        """Take in a stop; a second one would say nothing new."""
+        """Take in a stop, and tell when the step does not heed it.
+
+        A second stop would say nothing new.
+        """
         await inbox.receive()
         self.stop_token.set()
         self._engine.stop()
         self._tell(Event(kind=EventKind.STOP_REQUESTED))
-        if self._running is not None:
-            self._running.stop()
-        elif self._deciding:
+        running, decision = self._running, self._deciding
+        if running is not None:
+            running.stop()
+            await running.outlast_stop()
+            if self._running is running:
+                self._tell(still_running(running.step.id, running.step.work))
+        elif decision is not None:
             self._scope.cancel()
+            await trio.sleep(HEEDING_SECS)
+            if self._deciding is decision:
+                self._tell(still_running(decision.id, decision.decider))
 
     async def run(self) -> LaunchReport:
         """Go through the job to its end and report.
@@ -200,10 +219,13 @@ class JobExecution:
                 raise
             # The chunk of unknown outcome is durable after all: its row has moved on.
             reply = await self._environment.store.ask(evolve(command, finish=None))
+        self._narrate(command, reply)
+        return self._engine.committed(reply)
+
+    def _narrate(self, command: Advance, reply: Advanced) -> None:
         if self._environment.announcer.active:
             for event in narrate(command, reply, self._engine.steps):
                 self._tell(event)
-        return self._engine.committed(reply)
 
     def _unwritten(self, command: Advance, exc: WriteFailed) -> StepResult:
         assert command.finish is not None
@@ -273,7 +295,7 @@ class JobExecution:
             node=decision.id,
             preceding=observation,
         )
-        self._deciding = True
+        self._deciding = decision
         try:
             code = await self._answer(decision, where, ctx)
         except ComponentFailed as exc:
@@ -281,7 +303,7 @@ class JobExecution:
         except OutcomeUnknown as exc:
             return self._engine.refused(self._environment.boundary.failure(where, exc))
         finally:
-            self._deciding = False
+            self._deciding = None
         self._heed()
         return self._engine.decided(action.node, code)
 
@@ -309,12 +331,13 @@ class JobExecution:
         if command is None:
             return
         try:
-            await self._environment.store.ask(command)
+            reply = await self._environment.store.ask(command)
         except (StoreError, Rejection) as exc:
             log.warning(
                 "execution %d could not be closed: %s", self._opened.execution_id, exc
             )
         else:
+            self._narrate(command, reply)
             self._tell(Event(kind=EventKind.JOB_ENDED, status=status))
 
     def _infrastructure(self, exc: StoreError) -> Failure:

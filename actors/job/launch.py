@@ -33,6 +33,7 @@ from .boundary import Boundary
 from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
+from .options import check_type
 from .step import Environment
 
 log = logging.getLogger("triolet.job")
@@ -54,6 +55,9 @@ class LaunchSettings:
     limiter: trio.CapacityLimiter | None
     store_error_text: bool
     patience: float
+    is_running: Callable[[int, "LaunchRequest"], bool]
+    """Tells whether this runtime works on that execution, or another launch of the
+    same instance is under way here."""
     closing: StopToken = field(factory=StopToken)
     """Set when no more launches are taken."""
 
@@ -69,6 +73,12 @@ class LaunchRequest:
     """The numbered run that is continued."""
     wait: bool = True
     """Whether to wait for the lease of an owner of whom nothing is known."""
+
+    @property
+    def instance(self) -> tuple[str, bytes]:
+        """Which instance is meant; one that is made anew is known only later."""
+        job = self.job.plan.job
+        return job, self.parameters.instance_key(job)
 
 
 def request_of(
@@ -87,6 +97,7 @@ def request_of(
     """
     parameters = resolve(job.parameters, given)
     if run is not None:
+        check_type(run, int, "continue_run")
         if anew:
             raise InvalidValue("anew and continue_run", "exclude each other")
         parameters = parameters.with_run(run)
@@ -144,7 +155,11 @@ async def _open(
     except AlreadyRunning as exc:
         running = exc
     if running.owner_id == settings.owner_id:
-        raise running
+        if settings.is_running(running.execution_id, request):
+            raise running
+        # The store failed while it was to be closed; nobody works on it any more.
+        command = evolve(command, dead_owner=running.owner_id)
+        return await settings.store.ask(command)
     match is_alive(running.owner):
         case True:
             raise running

@@ -1,6 +1,7 @@
 """What operators do and ask, on a runtime's store; no job need run here."""
 
 from collections.abc import Callable
+from types import NoneType
 
 from attrs import frozen
 
@@ -8,6 +9,9 @@ from ...storage.commands import (
     Abandon,
     Diagnose,
     Diagnosis,
+    ExecutionDetail,
+    ExecutionPage,
+    ListExecutions,
     ListOperations,
     Operated,
     OperatorHistory,
@@ -17,8 +21,10 @@ from ...storage.commands import (
     Unresolved,
 )
 from ...storage.model.operation import Directive
+from ...storage.model.status import BatchStatus
 from ..kernel.liveness import is_alive
 from ..kernel.storage_actor import StorageActor
+from .options import check_type
 
 NO_EVIDENCE = bytes(32)
 """Cited of an execution that has ended: its recovery is refused, on record."""
@@ -191,6 +197,41 @@ class Operator:
             ExecutionNotFound: It is not in this store.
         """
         return await self._store.ask(ListOperations(execution_id))
+
+    async def list(
+        self,
+        *,
+        job: str | None = None,
+        status: BatchStatus | None = None,
+        limit: int = 50,
+        before: int | None = None,
+    ) -> ExecutionPage:
+        """List executions of the store, newest first.
+
+        Args:
+            job: Only of the job of that name.
+            status: Only with this status.
+            limit: How many at most.
+            before: Only executions with a lower number, to go on with the next page.
+
+        Raises:
+            InvalidValue: An argument is of another type.
+        """
+        check_type(job, (str, NoneType), "job")
+        check_type(status, (BatchStatus, NoneType), "status")
+        check_type(limit, int, "limit")
+        check_type(before, (int, NoneType), "before")
+        return await self._store.ask(ListExecutions(job, status, limit, before))
+
+    async def show(self, execution_id: int) -> ExecutionDetail:
+        """Give everything that the store knows of one execution.
+
+        Raises:
+            ExecutionNotFound: It is not in this store.
+            InvalidValue: The number is none.
+        """
+        check_type(execution_id, int, "the number of an execution")
+        return await self._store.ask(ShowExecution(execution_id))
 
     def _id(self, given: str | None) -> str:
         return f"{self._new_id():016x}" if given is None else given

@@ -2,11 +2,12 @@
 
 from attrs import frozen
 
-from ...storage.model.errors import TrioletError, error
+from ...storage.model.errors import TrioletError, error, listed
 from ...storage.model.execution import Counts, Failure
 from ...storage.model.parameters import ParameterSet
 from ...storage.model.status import BatchStatus
 from ..plan.actions import StepReport
+from .wording import failure_text
 
 
 @error
@@ -18,11 +19,27 @@ class JobFailed(TrioletError):
     execution_id: int
     status: BatchStatus
     message: str | None = None
+    """Which step failed, the type and text of what it raised, and in which line."""
 
     def __str__(self) -> str:
         """Say in one sentence what is wrong, where, and how to mend it."""
         why = f": {self.message}" if self.message else ""
         return f"job {self.job!r} (execution {self.execution_id}) {self.status}{why}"
+
+
+@error
+class StepNotReported(TrioletError, KeyError):
+    """The attempt did not come by that node, or the job has none of that name."""
+
+    code = "step_not_reported"
+    node: str
+    known: tuple[str, ...]
+    """The nodes that are in the report."""
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        known = listed(map(repr, self.known)) or "no step at all"
+        return f"the report has no step {self.node!r}: this attempt came by {known}"
 
 
 @frozen(kw_only=True)
@@ -55,20 +72,21 @@ class LaunchReport:
         """Give the report of one node.
 
         Raises:
-            KeyError: This attempt did not come by that node.
+            StepNotReported: This attempt did not come by that node.
         """
         for report in self.steps:
             if report.node == node:
                 return report
-        raise KeyError(node)
+        known = dict.fromkeys(report.node for report in self.steps)
+        raise StepNotReported(node, tuple(known))
 
     def raise_for_status(self) -> "LaunchReport":
         """Give the report itself when the job COMPLETED.
 
         Raises:
-            JobFailed: It did not; the failure's text is part of the sentence.
+            JobFailed: It did not; the sentence says which step failed and why.
         """
         if self.status is BatchStatus.COMPLETED:
             return self
-        message = None if self.failure is None else self.failure.message
+        message = None if self.failure is None else failure_text(self.failure)
         raise JobFailed(self.job, self.execution_id, self.status, message)

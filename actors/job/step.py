@@ -18,11 +18,14 @@ from ...storage.model.status import BatchStatus, FailureCategory
 from ..kernel.storage_actor import StorageActor
 from ..plan.actions import OpenStep, StepResult
 from ..plan.definition import Chunk, Exit, OnStop, Step, StepListener
-from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where
+from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where, is_async
 from .context import JobContext, StepContext, StepOutcome, payload_of
-from .events import Announcer
+from .events import Announcer, Event, EventKind
 
 log = logging.getLogger("triolet.job")
+
+HEEDING_SECS = 1.0
+"""How long work that was cancelled may take to end before anybody is told."""
 
 
 @frozen(kw_only=True)
@@ -152,6 +155,13 @@ class StepRun:
         if self._stoppable:
             self.work.stop(self.scope)
 
+    async def outlast_stop(self) -> None:
+        """Sleep until the work should have heeded a stop."""
+        if self.scope.cancel_called:
+            await trio.sleep(HEEDING_SECS)
+        else:
+            await trio.sleep_until(self.scope.deadline + HEEDING_SECS)
+
     async def _inner(self) -> StepResult:
         try:
             if self.row.status is BatchStatus.STARTING:
@@ -237,6 +247,16 @@ class StepRun:
         raise self.environment.boundary.refusal(
             where, f"listener {listener.name!r} returned a {kind}; return None or Exit"
         )
+
+
+def still_running(node: str, work: object) -> Event:
+    """Tell that the code of a node was cancelled and goes on nevertheless."""
+    if is_async(work):
+        why = "was cancelled and has not ended"
+    else:
+        why = "runs in a thread that cannot be cancelled"
+    message = f"{node!r} {why}; waiting for it to return"
+    return Event(kind=EventKind.STOP_WAITING, node=node, message=message)
 
 
 def failed(failure: Failure) -> StepResult:

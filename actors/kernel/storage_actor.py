@@ -178,9 +178,12 @@ class StorageActor:
             group = group[len(expired) :]
         if not group:
             return
+        deadline = group[0].deadline
+        if len(group) > 1:
+            group = sorted(group, key=lambda ask: ask.command.place)
         batch = [ask.command for ask in group]
         try:
-            outcomes = await self._carry_out(batch, group[0].deadline)
+            outcomes = await self._carry_out(batch, deadline)
         except StoreError as exc:
             _answer_all(group, exc)
             return

@@ -65,8 +65,11 @@ def _chunk_reasons(chunk: Chunk) -> Iterator[str]:
     yield from _word_reasons(chunk.in_flight, InFlight, "in_flight")
     delivery = delivery_of(chunk.writer)
     if delivery is None:
-        words = " or ".join(repr(one.value) for one in DeliveryMode)
-        yield f"the writer's delivery must have the value {words}"
+        said = getattr(chunk.writer, "delivery", None)
+        kind = "nothing" if said is None else type(said).__name__
+        text = f"the text {said!r}" if isinstance(said, str) else kind
+        words = "Delivery.ATOMIC or Delivery.AT_LEAST_ONCE"
+        yield f"the writer's delivery must be {words}, not {text}"
     if delivery is DeliveryMode.ATOMIC:
         yield from _atomic_reasons(chunk.writer)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import frozen
 
-from ...storage.model.errors import DefinitionError, Problem
+from ...storage.model.errors import DefinitionError, InvalidValue, Problem
 from ...storage.model.execution import ExitCode, NodeTarget, Target, Terminal
 from ...storage.model.names import NameKind
 from ...storage.model.patterns import ANY_TEXT, matches
@@ -61,9 +61,14 @@ def compile_job(job: Job) -> CompiledJob:
     """Check a job and make its plan; nothing of the user's is called.
 
     Raises:
+        InvalidValue: It is no ``Job``.
         DefinitionError: With everything that is wrong with the job, not only the
             first mistake.
     """
+    given: object = job
+    if not isinstance(given, Job):
+        kind = type(given).__name__
+        raise InvalidValue("the job", f"must be a Job, not {kind}")
     nodes = _keyed(job.steps)
     problems = list(_problems(job, nodes))
     if problems:

@@ -6,13 +6,16 @@ mistake at once. Nothing here runs, waits or knows the store.
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, StrEnum
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from attrs import field, frozen
 
+from ...storage.model.errors import InvalidValue
 from ...storage.model.execution import Terminal
 from ...storage.model.names import NameKind, check_name
 from ...storage.model.parameters import ParameterValue
+
+T = TypeVar("T")
 
 Function: TypeAlias = Callable[..., Any]
 """User code, plain or async; what it is called with depends on where it stands."""
@@ -53,7 +56,7 @@ class OnStop(StrEnum):
     """What a stop does to a running tasklet."""
 
     CANCEL = "cancel"
-    """Its cancel scope is cancelled at once."""
+    """Its cancel scope is cancelled at once; a plain function is waited for."""
     COOPERATE = "cooperate"
     """``ctx.stop`` is set; it is cancelled only when its grace has passed."""
 
@@ -75,14 +78,24 @@ def _in_flight(word: str) -> InFlight | str:
     return InFlight(word) if word in list(InFlight) else word
 
 
+def _every(values: Iterable[T], what: str) -> tuple[T, ...]:
+    given: object = values
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidValue(what, f"must be a list, not {type(given).__name__}")
+    return tuple(values)
+
+
 def _targets(then: Mapping[str, str | Terminal]) -> dict[str, str | Terminal]:
+    given: object = then
+    if not isinstance(given, Mapping):
+        raise InvalidValue("then", f"must be a dict, not {type(given).__name__}")
     return dict(then)
 
 
 def _targets_if_any(
     then: Mapping[str, str | Terminal] | None,
 ) -> dict[str, str | Terminal] | None:
-    return None if then is None else dict(then)
+    return None if then is None else _targets(then)
 
 
 @frozen
@@ -135,8 +148,10 @@ class StepListener:
 
     Args:
         name: Names the listener in reports.
-        before: Called with the step's context before its work.
-        after: Called with the step's context and its outcome; it may return an
+        before: Called as ``before(ctx)`` with the step's `StepContext`, before its
+            work.
+        after: Called as ``after(ctx, outcome)`` with the same and a `StepOutcome`,
+            which has ``status``, ``exit_code`` and ``message``; it may return an
             ``Exit`` to replace the exit code.
         revision: Changes with the meaning of the code; part of the fingerprint.
     """
@@ -148,7 +163,7 @@ class StepListener:
 
 
 def _listeners(every: Iterable[StepListener]) -> tuple[StepListener, ...]:
-    return tuple(every)
+    return _every(every, "listeners")
 
 
 @frozen
@@ -195,8 +210,8 @@ class Step:
 
     Args:
         id: Names the node in ``then``, in reports and for restarts; at most 128 bytes.
-        work: A tasklet (``async def f(ctx)``, or ``def f(ctx)`` for a thread) or a
-            ``Chunk``.
+        work: A tasklet (``async def f(ctx)``, or ``def f(ctx)`` for a thread; it is
+            given a `StepContext`, and returns None or an ``Exit``) or a ``Chunk``.
         name: A label for people; the id unless given.
         then: Maps exit patterns to a node id, COMPLETE, FAIL or STOP. In a pattern
             ``*`` is any text and ``?`` one character; the more specific pattern wins.
@@ -209,9 +224,12 @@ class Step:
             has revisions of its own.
         on_stop: ``"cancel"`` or ``"cooperate"``: what a stop does to the tasklet.
         grace: Seconds that a stop leaves to a cooperating tasklet, or to the chunk in
-            flight, before it is cancelled.
-        write: Called to write rows in the transaction that commits the result of a
-            tasklet.
+            flight, before it is cancelled. A plain function runs in a thread, which
+            cannot be cancelled: it is waited for until it returns.
+        write: A plain function that is called as ``write(cursor, ctx)`` when the
+            tasklet has returned, in the transaction that commits its result: what it
+            writes with the `Cursor` is durable together with the result. ``ctx`` is
+            the tasklet's own. It must not commit, and not keep the cursor.
     """
 
     id: str
@@ -241,8 +259,9 @@ class Decision:
 
     Args:
         id: Names the node; at most 128 bytes.
-        decider: A plain or async function of its input that returns an ``Exit`` or an
-            exit code. It must depend on nothing else.
+        decider: A plain or async function, called as ``decider(ctx)`` with its input,
+            a `DeciderContext`; it returns an ``Exit`` or an exit code. It must depend
+            on nothing else.
         then: Maps exit patterns to targets, as for a step, but without any default.
         revision: Of the decider; it changes with the meaning of the code.
         input_version: Of the input that the decider understands, 1 to 2^32 - 1.
@@ -261,11 +280,11 @@ Node: TypeAlias = Step | Decision
 
 
 def _nodes(every: Iterable[Node]) -> tuple[Node, ...]:
-    return tuple(every)
+    return _every(every, "the steps of a job")
 
 
 def _parameters(every: Iterable[Parameter]) -> tuple[Parameter, ...]:
-    return tuple(every)
+    return _every(every, "the parameters of a job")
 
 
 @frozen

@@ -30,13 +30,15 @@ class FlowFailures:
 
     def unmapped(self, node: str, code: str, patterns: tuple[str, ...]) -> Failure:
         """No pattern of the node matches its exit code."""
-        rules = listed(repr(pattern) for pattern in patterns)
+        # Either may be an enum's member, whose repr is for programmers.
+        rules = listed(repr(str(pattern)) for pattern in patterns)
         return Failure(
             FailureCategory.INVALID_DEFINITION,
             self.new_id(),
             "unmapped_exit",
             node,
-            message=f"{node!r} ended with exit code {code!r}; it has rules for {rules}",
+            message=f"{node!r} ended with exit code {str(code)!r}; "
+            f"it has rules for {rules}",
         )
 
     def limited(self, refusal: StartLimitReached) -> Failure:

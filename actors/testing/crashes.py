@@ -4,7 +4,9 @@ Commits are the only instants that matter: between two of them nothing is durabl
 process that dies there dies, for the store, right after the first.
 """
 
+import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from attrs import frozen
 
@@ -47,10 +49,23 @@ def crash_at_every_commit(scenario: Scenario, *, only: Fault | None = None) -> S
     _check(scenario, undisturbed)
     count = len(undisturbed.commits)
     points = 0
-    for fault in _faults(count) if only is None else (only,):
-        _try(scenario, undisturbed, fault)
-        points += 1
+    with _quietly():
+        for fault in _faults(count) if only is None else (only,):
+            _try(scenario, undisturbed, fault)
+            points += 1
     return Sweep(undisturbed.commits, points)
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep what dying processes log off standard error, unless logging is set up."""
+    ours = logging.getLogger("triolet")
+    heard = logging.NullHandler()
+    ours.addHandler(heard)
+    try:
+        yield
+    finally:
+        ours.removeHandler(heard)
 
 
 def _faults(commits: int) -> Iterator[Fault]:

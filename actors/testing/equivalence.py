@@ -5,9 +5,11 @@ the last attempt's way through the plan, and the rows that user code enlisted. I
 versions, attempts, times, failure ids and rolled-back chunks may differ.
 """
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any, TypeAlias
 from uuid import UUID
 
@@ -21,6 +23,7 @@ from ...storage.model.execution import (
     StepExecution,
     TransitionKind,
 )
+from ...storage.model.json import JsonObject
 from ...storage.model.status import UNRESOLVED, BatchStatus
 from .transcript import name
 
@@ -30,6 +33,7 @@ Rows: TypeAlias = Mapping[str, Mapping[tuple[Any, ...], int]]
 OURS = ("triolet_", "sqlite_")
 SHOWN_MAX = 5
 _QUESTION = UUID(int=0)
+_ABSENT = object()
 
 
 @frozen(kw_only=True)
@@ -101,14 +105,15 @@ class EquivalenceError(AssertionError):
         )
 
 
-def ending_of(backend: Backend, rows: Rows) -> Ending:
-    """Read what a store with one instance has come to.
+def ending_of(backend: Backend, rows: Rows, job: str | None = None) -> Ending:
+    """Read what a store with one instance, of that job, has come to.
 
     Args:
         backend: Open, and asked through its port only.
         rows: The rows of the users' tables, read by `rows_of`.
+        job: Its name, in a store that holds others, too.
     """
-    details = list(_executions(backend))
+    details = list(_executions(backend, job))
     if not details:
         return Ending(rows=rows)
     latest = {_key(step): step for detail in details for step in detail.steps}
@@ -124,13 +129,13 @@ def ending_of(backend: Backend, rows: Rows) -> Ending:
     )
 
 
-def _executions(backend: Backend) -> Iterator[ExecutionDetail]:
+def _executions(backend: Backend, job: str | None) -> Iterator[ExecutionDetail]:
     """Give all executions, oldest first."""
     ids: list[int] = []
     more = True
     while more:
         before = ids[-1] if ids else None
-        page = run(backend, _QUESTION, ListExecutions(before=before))
+        page = run(backend, _QUESTION, ListExecutions(job=job, before=before))
         ids += [line.execution.id for line in page.lines]
         more = page.more
     for execution_id in reversed(ids):
@@ -189,7 +194,7 @@ def differences(wanted: Ending, found: Ending) -> Iterator[str]:
     for what in ("status", "exit_code", "counts"):
         was, is_now = getattr(wanted, what), getattr(found, what)
         if was != is_now:
-            yield f"the job's {what} should be {was}, is {is_now}"
+            yield from _differences(f"the job's {what}", was, is_now)
     for node in sorted(wanted.steps.keys() | found.steps.keys()):
         yield from _step_differences(
             node, wanted.steps.get(node), found.steps.get(node)
@@ -215,7 +220,42 @@ def _step_differences(
     was, is_now = asdict(wanted, recurse=False), asdict(found, recurse=False)
     for what in was:
         if was[what] != is_now[what]:
-            yield f"step {node!r}: {what} should be {was[what]}, is {is_now[what]}"
+            name = "state" if what == "context" else what
+            yield from _differences(f"step {node!r}: {name}", was[what], is_now[what])
+
+
+def _differences(what: str, wanted: object, found: object) -> Iterator[str]:
+    was, is_now = _readable(wanted), _readable(found)
+    if was == is_now:
+        was, is_now = wanted, found
+    return _value_differences(what, was, is_now)
+
+
+def _readable(value: object) -> object:
+    """Take counts apart, and a stored state out of its envelope."""
+    if isinstance(value, Counts):
+        return asdict(value)
+    if isinstance(value, str) and value.startswith("{"):
+        envelope: JsonObject = json.loads(value)
+        return envelope.get("payload", value)
+    return value
+
+
+def _value_differences(what: str, wanted: object, found: object) -> Iterator[str]:
+    """Name the innermost values that differ, not the objects that hold them."""
+    if not (isinstance(wanted, dict) and isinstance(found, dict)):
+        yield f"{what} should be {_shown(wanted)}, is {_shown(found)}"
+        return
+    for key in sorted(wanted.keys() | found.keys()):
+        was, is_now = wanted.get(key, _ABSENT), found.get(key, _ABSENT)
+        if was != is_now:
+            yield from _value_differences(f"{what}[{key!r}]", was, is_now)
+
+
+def _shown(value: object) -> str:
+    if value is _ABSENT or value is None:
+        return "absent"
+    return str(value) if isinstance(value, StrEnum) else repr(value)
 
 
 def _row_differences(

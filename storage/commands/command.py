@@ -18,6 +18,15 @@ class Command(Generic[R_co]):
         """Whether user code writes within the command's transaction."""
         return False
 
+    @property
+    def place(self) -> tuple[str, bytes]:
+        """Where it belongs in a batch: whoever makes the same rows makes them in order.
+
+        Two transactions that make the same rows in different orders would wait for
+        each other.
+        """
+        return "", b""
+
 
 class Question(Command[R_co]):
     """A command that changes nothing; it is answered even while the store is locked."""
@@ -58,3 +67,17 @@ class WriteFailed(Rejection):
 
     def __str__(self) -> str:
         return f"the enlisted write raised {type(self.cause).__name__}"
+
+
+def call_enlisted(write: EnlistedWrite, cursor: Cursor) -> None:
+    """Call user code with a cursor; whatever it raises is its failure.
+
+    Raises:
+        WriteFailed: What the user code raised; an interruption goes on as it is.
+    """
+    try:
+        write(cursor)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as exc:
+        raise WriteFailed(exc) from exc

@@ -48,6 +48,11 @@ class OpenExecution(Command["Opened"]):
     first: NextStep | None = None
     """The entry step, started in the same transaction when the instance is new."""
 
+    @property
+    def place(self) -> tuple[str, bytes]:
+        """After commands that make no shared rows, by job and instance."""
+        return self.job, self.parameters.instance_key(self.job)
+
 
 @frozen
 class Snapshot:
@@ -152,9 +157,9 @@ class OutcomeUnresolved(Rejection):
 
     def __str__(self) -> str:
         return (
-            f"the outcome of execution {self.execution_id} is UNKNOWN; find out what it "
-            "did, then say so with 'triolet recover "
-            f"{self.execution_id}', before this job instance can run again"
+            f"the outcome of execution {self.execution_id} is UNKNOWN and must be "
+            "resolved before this job instance can run again: find out what it did, "
+            f"then use 'triolet recover {self.execution_id}'"
         )
 
 

@@ -6,8 +6,9 @@ the same request gives the recorded outcome again, and does nothing.
 
 from attrs import field, frozen
 
+from ..model.bounds import check_whole
 from ..model.errors import Rejection, error, listed
-from ..model.execution import JobExecution, JobInstance, StepExecution
+from ..model.execution import COUNT_MAX, JobExecution, JobInstance, StepExecution
 from ..model.operation import (
     Action,
     Directive,
@@ -22,6 +23,7 @@ from ..model.operation import (
 from ..model.status import BatchStatus
 from .command import Command, Question
 from .ownership import OwnerFacts
+from .questions import PAGE_MAX
 
 
 @frozen(kw_only=True)
@@ -29,7 +31,8 @@ class OperatorRequest(Command["Operated"]):
     """What all operator actions have in common.
 
     Raises:
-        InvalidValue: A word is empty, too long or cannot be printed.
+        InvalidValue: A word is empty, too long or cannot be printed, or a number is out
+            of its bounds.
     """
 
     execution_id: int
@@ -43,6 +46,9 @@ class OperatorRequest(Command["Operated"]):
 
     def __attrs_post_init__(self) -> None:
         check_words(self.operation_id, self.actor, self.reason)
+        check_whole("the number of an execution", self.execution_id, 0, COUNT_MAX)
+        if self.expected_version is not None:
+            check_whole("the expected version", self.expected_version, 0, COUNT_MAX)
 
     @property
     def action(self) -> Action:
@@ -175,6 +181,9 @@ class ListOperations(Question["OperatorHistory"]):
 
     execution_id: int
 
+    def __attrs_post_init__(self) -> None:
+        check_whole("the number of an execution", self.execution_id, 0, COUNT_MAX)
+
 
 @frozen(kw_only=True)
 class OperatorHistory:
@@ -193,6 +202,11 @@ class Diagnose(Question["Diagnosis"]):
     execution_id: int | None = None
     """Only this one; `ExecutionNotFound` when there is none."""
     limit: int = 100
+
+    def __attrs_post_init__(self) -> None:
+        check_whole("the limit of a diagnosis", self.limit, 0, PAGE_MAX)
+        if self.execution_id is not None:
+            check_whole("the number of an execution", self.execution_id, 0, COUNT_MAX)
 
 
 @frozen(kw_only=True)

@@ -2,8 +2,13 @@
 
 from attrs import frozen
 
+from ..model.bounds import check_whole
 from ..model.errors import Rejection, error
 from .command import Command
+
+LEASE = "the lease in microseconds"
+LEASE_MICROS_MAX = 3_600_000_000
+"""An hour; zero is a lease that has run out at once."""
 
 
 @frozen(kw_only=True)
@@ -24,6 +29,9 @@ class RegisterOwner(Command["OwnerRegistered"]):
     facts: OwnerFacts
     lease: int
 
+    def __attrs_post_init__(self) -> None:
+        check_whole(LEASE, self.lease, 0, LEASE_MICROS_MAX)
+
 
 @frozen
 class OwnerRegistered:
@@ -39,6 +47,9 @@ class RenewLease(Command["OwnerRegistered"]):
 
     owner_id: int
     lease: int
+
+    def __attrs_post_init__(self) -> None:
+        check_whole(LEASE, self.lease, 0, LEASE_MICROS_MAX)
 
 
 @frozen

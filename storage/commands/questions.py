@@ -2,22 +2,40 @@
 
 from attrs import frozen
 
+from ..model.bounds import check_whole
 from ..model.errors import Rejection, error
-from ..model.execution import Decision, JobExecution, JobInstance, StepExecution
+from ..model.execution import (
+    COUNT_MAX,
+    Decision,
+    JobExecution,
+    JobInstance,
+    StepExecution,
+)
 from ..model.status import BatchStatus
 from .command import Question
 from .ownership import OwnerFacts
 
+PAGE_MAX = (1 << 32) - 1
+
 
 @frozen
 class ListExecutions(Question["ExecutionPage"]):
-    """List executions, newest first."""
+    """List executions, newest first.
+
+    Raises:
+        InvalidValue: *limit* or *before* is out of its bounds.
+    """
 
     job: str | None = None
     status: BatchStatus | None = None
     limit: int = 50
     before: int | None = None
     """Only executions with a lower id: the last one of the page before."""
+
+    def __attrs_post_init__(self) -> None:
+        check_whole("the limit of a list", self.limit, 0, PAGE_MAX)
+        if self.before is not None:
+            check_whole("the execution before which to list", self.before, 0, COUNT_MAX)
 
 
 @frozen

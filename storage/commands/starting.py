@@ -42,7 +42,9 @@ class StartLimitReached(Rejection):
     limit: int
 
     def __str__(self) -> str:
+        times = "once" if self.limit == 1 else f"{self.limit} times"
         return (
-            f"step {self.node!r} was started {self.limit} times already, which is its "
-            "start_limit: raise the limit or launch the job anew"
+            f"step {self.node!r} was started {times} in this job instance "
+            "already, which is its start_limit: run the job anew with --new (anew=True); "
+            "a higher limit is a changed definition, which only a new instance takes"
         )

@@ -3,7 +3,7 @@
 import sqlite3
 from weakref import finalize
 
-from ..commands import EnlistedWrite, WriteFailed
+from ..commands.command import EnlistedWrite, WriteFailed, call_enlisted
 
 
 class Business:
@@ -34,7 +34,7 @@ class Business:
         try:
             self._call(write)
             self.connection.execute("COMMIT")
-        except (Exception, SystemExit) as exc:
+        except sqlite3.Error as exc:
             raise WriteFailed(exc) from exc
         finally:
             if self.connection.in_transaction:
@@ -43,11 +43,12 @@ class Business:
     def _call(self, write: EnlistedWrite) -> None:
         cursor = self.connection.cursor()
         try:
-            write(cursor)
+            call_enlisted(write, cursor)
         finally:
             cursor.close()
         if not self.connection.in_transaction:
-            raise RuntimeError("the enlisted write ended the transaction")
+            error = RuntimeError("the enlisted write ended the transaction")
+            raise WriteFailed(error)
 
     def close(self) -> None:
         """Forget all rows."""

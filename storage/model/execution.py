@@ -68,6 +68,8 @@ class Failure:
     """Name of the exception's class."""
     message: str | None = None
     """At most 1 KiB; secret values and control characters are replaced."""
+    place: str | None = None
+    """File, without its folder, and line of the user's code that raised."""
 
 
 class TransitionKind(StrEnum):

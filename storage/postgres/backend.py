@@ -29,10 +29,12 @@ from ..sql import HANDLERS
 from ..sql.advancing import write_first
 from ..sql.session import UniqueViolation
 from . import schema
-from .connecting import Address, address_of, connect, connect_patiently
+from .chain import Compact, fields_of
+from .connecting import address_of, connect_patiently
 from .faults import explained, is_passing
+from .link import BROKEN, Link
 from .session import PostgresSession
-from .statements import Compact, chunk_check, compact, fields_of
+from .statements import chunk_check, compact
 from .wire import ConnectionLost, Refusal, Statement, Wire
 
 BEGIN = ("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", ())
@@ -50,21 +52,14 @@ _FENCE = (
 )
 _OUTCOME = "SELECT outcome, replies FROM triolet.commit_marker WHERE batch_id = $1"
 _FORGET = "DELETE FROM triolet.commit_marker WHERE batch_id = ANY ($1::uuid[])"
-_FORGET_OLD = (
-    "DELETE FROM triolet.commit_marker "
-    "WHERE marked_at < triolet.now() - 86400::bigint * 1000000"
-)
 _TERMINATE = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
     "WHERE application_name = $1 AND usename = current_user "
     "AND pid <> pg_backend_pid()"
 )
-_DURABLE = (
-    "SELECT set_config('synchronous_commit', 'on', false) "
-    "WHERE current_setting('synchronous_commit') = 'off'"
-)
 MARKERS_KEPT = 100
-BROKEN = "the connection to PostgreSQL broke"
+CAPACITY = 64
+"""More connections of one process would only wait for each other."""
 
 
 class _Again(Exception):
@@ -99,86 +94,41 @@ class PostgresBackend:
         writer: 16 random bytes that name this connection.
         create: Whether our schema may be made where there is none.
         migrate: Whether an older schema may be raised.
+        read_only: Whether only questions are asked, so that the role need not be
+            allowed to write.
     """
 
     def __init__(
-        self, url: str, *, writer: bytes, create: bool = True, migrate: bool = False
+        self,
+        url: str,
+        *,
+        writer: bytes,
+        create: bool = True,
+        migrate: bool = False,
+        read_only: bool = False,
     ) -> None:
-        self._address: Address = address_of(url)
-        self._writer = writer.hex()[:16]
-        self._create = create
-        self._migrate = migrate
-        self._connections = 0
-        self._wire: Wire | None = None
+        self._link = Link(
+            url,
+            writer=writer.hex()[:16],
+            create=create and not read_only,
+            migrate=migrate and not read_only,
+            read_only=read_only,
+        )
         self._sent: _Transaction | None = None
         self._markers: list[UUID] = []
 
     @property
     def descriptor(self) -> Descriptor:
         """Say what this backend is."""
-        return Descriptor("postgres", schema.NEWEST, capacity=1, inline=True)
-
-    @property
-    def _application(self) -> str:
-        return f"triolet {self._writer} {self._connections}"
-
-    def open(self) -> Waits[None]:
-        """Connect for the first time, patiently; check the schema or make it.
-
-        Raises:
-            StoreUnavailable: The server did not answer in time.
-            StoreUnusable: Wrong password, no such database, a server that is too old,
-                a missing privilege.
-            SchemaTooNew: A newer release wrote the store.
-            SchemaMissing: The schema is missing or older, and may not be migrated.
-        """
-        self._connections += 1
-        wire = yield from connect_patiently(self._address, self._application)
-        try:
-            found = yield from schema.version_of(wire)
-            if self._migrate or (self._create and found == 0):
-                yield from schema.migrate(wire)
-            yield from schema.require(wire)
-            yield from wire.exchange([(_DURABLE, ()), (_FORGET_OLD, ())])
-        except Refusal as refusal:
-            wire.close()
-            raise explained(refusal.sqlstate) from refusal
-        except ConnectionLost as lost:
-            wire.close()
-            raise StoreUnavailable(BROKEN) from lost
-        except BaseException:
-            wire.close()
-            raise
-        self._wire = wire
+        return Descriptor("postgres", schema.NEWEST, capacity=CAPACITY, inline=True)
 
     def connect(self) -> None:
-        """Do what `open` does, blocking."""
-        secs = self._address.secs
-        try:
-            drive(self.open(), timeout=2 * secs)
-        except WaitedTooLong:
-            raise StoreUnavailable(
-                f"PostgreSQL did not answer ({self._address.where}) within "
-                f"{2 * secs:g} seconds"
-            ) from None
+        """Connect for the first time, blocking; see `Link.open`."""
+        self._link.connect()
 
     def close(self) -> None:
         """Close the connection; the server rolls back what was open."""
-        self._drop()
-
-    def _drop(self) -> None:
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
-
-    def _connected(self) -> Waits[Wire]:
-        if self._wire is not None and self._wire.broken:
-            self._drop()
-        if self._wire is None:
-            self._connections += 1
-            self._wire = yield from connect(self._address, self._application)
-            yield from self._wire.exchange([(_DURABLE, ())])
-        return self._wire
+        self._link.drop()
 
     def apply(
         self, batch_id: UUID, batch: Sequence[Command[Any]]
@@ -189,7 +139,7 @@ class PostgresBackend:
         while True:
             sent = self._sent = _Transaction(batch_id, batch, [None] * len(batch))
             try:
-                wire = yield from self._connected()
+                wire = yield from self._link.connected()
                 if asking:
                     yield from self._answer(wire, sent)
                 else:
@@ -198,7 +148,7 @@ class PostgresBackend:
                 by_parts |= again.indexes
                 yield from self._rolled_back()
             except (ConnectionLost, WaitedTooLong) as exc:
-                self._drop()
+                self._link.drop()
                 if sent.committing:
                     raise AnswerLost(BROKEN) from exc
                 raise StoreUnavailable(BROKEN) from exc
@@ -207,7 +157,7 @@ class PostgresBackend:
                 raise explained(refusal.sqlstate) from refusal
             except BaseException:
                 # Its state is unknown; the server rolls back when it is gone.
-                self._drop()
+                self._link.drop()
                 raise
             else:
                 return sent.outcomes
@@ -215,10 +165,10 @@ class PostgresBackend:
     def _rolled_back(self) -> Waits[None]:
         """Leave a failed transaction; a connection that cannot is given up."""
         try:
-            if self._wire is not None:
-                yield from self._wire.exchange([ROLLBACK])
+            if self._link.wire is not None:
+                yield from self._link.wire.exchange([ROLLBACK])
         except (ConnectionLost, Refusal, WaitedTooLong):
-            self._drop()
+            self._link.drop()
 
     def _answer(self, wire: Wire, sent: _Transaction) -> Waits[None]:
         sent.ahead = [BEGIN_QUESTION]
@@ -353,10 +303,10 @@ class PostgresBackend:
         self, batch_id: UUID, batch: Sequence[Command[Any]]
     ) -> Waits[Settlement]:
         """Fence the batch out, or find that it was committed and recall its replies."""
-        lost = self._application
-        self._drop()
+        lost = self._link.name
+        self._link.drop()
         try:
-            wire = yield from self._connected()
+            wire = yield from self._link.connected()
             yield from wire.exchange([(_TERMINATE, (lost,))])
             key = (str(batch_id),)
             (fenced,) = yield from wire.exchange([(_FENCE, key)])
@@ -364,7 +314,7 @@ class PostgresBackend:
                 return NotCommitted()
             (found,) = yield from wire.exchange([(_OUTCOME, key)])
         except (ConnectionLost, WaitedTooLong) as exc:
-            self._drop()
+            self._link.drop()
             raise StoreUnavailable(BROKEN) from exc
         except Refusal as refusal:
             yield from self._rolled_back()
@@ -388,7 +338,12 @@ def _those_like(batch: Sequence[Command[Any]], culprit: int) -> set[int]:
 
 
 def open_postgres(
-    url: str, *, writer: bytes, create: bool = True, migrate: bool = False
+    url: str,
+    *,
+    writer: bytes,
+    create: bool = True,
+    migrate: bool = False,
+    read_only: bool = False,
 ) -> PostgresBackend:
     """Open a PostgreSQL store, blocking; see `PostgresBackend`.
 
@@ -396,7 +351,9 @@ def open_postgres(
         InvalidValue: libpq does not understand the URL.
         StoreError: See `PostgresBackend.open`.
     """
-    backend = PostgresBackend(url, writer=writer, create=create, migrate=migrate)
+    backend = PostgresBackend(
+        url, writer=writer, create=create, migrate=migrate, read_only=read_only
+    )
     backend.connect()
     return backend
 

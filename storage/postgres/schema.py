@@ -40,7 +40,7 @@ def version_of(wire: Wire) -> Waits[int]:
     return int(found.rows[0][0])
 
 
-def require(wire: Wire) -> Waits[None]:
+def require(wire: Wire, *, read_only: bool) -> Waits[None]:
     """Refuse a schema that is not exactly ours, and a role that may not use it.
 
     Raises:
@@ -52,7 +52,7 @@ def require(wire: Wire) -> Waits[None]:
     _refuse_newer(found)
     if found < NEWEST:
         raise SchemaMissing(found, NEWEST)
-    yield from _check_privileges(wire, _TO_WORK)
+    yield from _check_privileges(wire, _TO_READ if read_only else _TO_WORK)
 
 
 def _refuse_newer(found: int) -> None:
@@ -74,10 +74,17 @@ SELECT 'CREATE on database ' || current_database()
 WHERE NOT has_database_privilege(current_database(), 'CREATE')
     AND NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'triolet')
 """
-_TO_WORK = """
+_TABLES = (
+    "commit_marker decision definition execution instance operator_request owner "
+    "recovery_decision step stop_request"
+)
+_TO_READ = f"""
+SELECT 'SELECT on triolet.' || name FROM unnest(string_to_array('{_TABLES}', ' ')) AS name
+WHERE NOT has_table_privilege('triolet.' || name, 'SELECT') ORDER BY 1
+"""
+_TO_WORK = f"""
 SELECT privilege || ' on triolet.' || name
-FROM unnest(string_to_array('commit_marker decision definition execution instance '
-    'operator_request owner recovery_decision step stop_request', ' ')) AS name,
+FROM unnest(string_to_array('{_TABLES}', ' ')) AS name,
     unnest(string_to_array('SELECT INSERT UPDATE', ' ')) AS privilege
 WHERE NOT has_table_privilege('triolet.' || name, privilege)
 UNION ALL SELECT 'DELETE on triolet.commit_marker'

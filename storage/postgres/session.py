@@ -6,7 +6,7 @@ import psycopg
 
 from ..backend import Waits
 from ..commands import WriteFailed
-from ..commands.command import EnlistedWrite
+from ..commands.command import EnlistedWrite, call_enlisted
 from ..sql.session import Row, UniqueViolation, Value
 from .faults import UNIQUE_VIOLATION, explained, is_passing
 from .wire import ConnectionLost, Refusal, Result, Statement, Wire
@@ -70,13 +70,14 @@ class PostgresSession:
         wire = self._wire
         cursor = wire.connection.cursor()
         try:
-            write(cursor)
-        except (Exception, SystemExit) as exc:
+            call_enlisted(write, cursor)
+        except WriteFailed as failed:
             if wire.broken:
-                raise ConnectionLost(str(exc)) from exc
-            if isinstance(exc, psycopg.Error) and is_passing(exc.sqlstate or ""):
-                raise explained(exc.sqlstate or "") from exc
-            raise WriteFailed(exc) from exc
+                raise ConnectionLost(str(failed.cause)) from failed
+            sqlstate = getattr(failed.cause, "sqlstate", None) or ""
+            if isinstance(failed.cause, psycopg.Error) and is_passing(sqlstate):
+                raise explained(sqlstate) from failed
+            raise
         finally:
             cursor.close()
         if not wire.in_transaction:

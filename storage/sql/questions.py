@@ -9,7 +9,7 @@ from ..commands import (
     ListExecutions,
     ShowExecution,
 )
-from ..model.execution import Decision
+from ..model.execution import COUNT_MAX, Decision
 from . import ownership
 from .rows import (
     DECISION,
@@ -48,6 +48,8 @@ def show_execution(
     db: Session, question: ShowExecution, now: int
 ) -> Waits[ExecutionDetail]:
     """Collect everything that is known of one execution."""
+    if not 0 < question.execution_id <= COUNT_MAX:
+        raise ExecutionNotFound(question.execution_id)
     key = (question.execution_id,)
     rows = yield from db.fetch(f"{EXECUTION} WHERE e.id = $1", key)
     if not rows:

@@ -1,5 +1,6 @@
 """The SQLite backend."""
 
 from .backend import SqliteBackend, migrate_file
+from .reading import SqliteReader
 
-__all__ = ["SqliteBackend", "migrate_file"]
+__all__ = ["SqliteBackend", "SqliteReader", "migrate_file"]

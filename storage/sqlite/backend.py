@@ -28,7 +28,7 @@ from ..model.errors import InternalError, TrioletError
 from ..sql import HANDLERS
 from ..sql.advancing import write_first
 from . import schema
-from .connection import BUSY_SECS, connect, explained, is_locked, locked
+from .connection import BUSY_SECS, MEMORY, connect, explained, is_locked, locked
 from .session import SqliteSession
 
 PAUSE_SECS = 0.01
@@ -137,9 +137,7 @@ class SqliteBackend:
         self, batch_id: UUID, batch: Sequence[Command[Any]]
     ) -> Waits[Settlement]:
         """Read our marker row; the file's lock has ordered the writers already."""
-        self._db.close()
-        self._db = connect(self._path, create=False)
-        self._db.execute("PRAGMA busy_timeout = 0")
+        self._reconnect()
         yield from self._begin()
         try:
             row = self._db.execute(
@@ -153,6 +151,16 @@ class SqliteBackend:
         if self._last is None or self._last[0] != batch_id:
             raise InternalError("a batch is settled that was not the last one sent")
         return Committed(self._last[1])
+
+    def _reconnect(self) -> None:
+        """Leave behind whatever state the failure put the connection into."""
+        if self._path == MEMORY:
+            # Another connection would be another database, and an empty one.
+            self._rollback()
+            return
+        self._db.close()
+        self._db = connect(self._path, create=False)
+        self._db.execute("PRAGMA busy_timeout = 0")
 
     def _begin(self) -> Waits[None]:
         """Take the write lock, yielding while another process has it."""

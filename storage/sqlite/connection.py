@@ -36,19 +36,10 @@ def connect(path: str, *, create: bool) -> sqlite3.Connection:
             database, or cannot be written.
         StoreLocked: Another process kept it locked for 10 seconds.
     """
-    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
-        found = sqlite3.sqlite_version
-        raise StoreUnusable(f"SQLite {found} is too old: 3.37 or newer is needed")
     if path != MEMORY:
-        _check_path(Path(path), create)
+        check_path(Path(path), create)
     with translated(path):
-        connection = sqlite3.connect(
-            path,
-            timeout=BUSY_SECS,
-            isolation_level=None,
-            check_same_thread=False,
-            cached_statements=256,
-        )
+        connection = open_file(path)
         try:
             for setting in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
                 connection.execute(f"PRAGMA {setting}").fetchone()
@@ -58,7 +49,28 @@ def connect(path: str, *, create: bool) -> sqlite3.Connection:
     return connection
 
 
-def _check_path(path: Path, create: bool) -> None:
+def open_file(name: str, *, uri: bool = False) -> sqlite3.Connection:
+    """Open a file, by its path or by a URI, without implicit transactions.
+
+    Raises:
+        StoreUnusable: This SQLite is too old.
+        sqlite3.Error: As `sqlite3.connect`, which may also open it later only.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        found = sqlite3.sqlite_version
+        raise StoreUnusable(f"SQLite {found} is too old: 3.37 or newer is needed")
+    return sqlite3.connect(
+        name,
+        timeout=BUSY_SECS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+        uri=uri,
+    )
+
+
+def check_path(path: Path, create: bool) -> None:
+    """Refuse a folder, and a file that is absent and may not or cannot be made."""
     if path.is_dir():
         raise StoreUnusable(f"the store {str(path)!r} is a folder, not a file")
     if path.exists():

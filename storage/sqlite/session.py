@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from ..backend import Waits
 from ..commands import WriteFailed
-from ..commands.command import EnlistedWrite
+from ..commands.command import EnlistedWrite, call_enlisted
 from ..sql.session import Row, UniqueViolation, Value
 
 # SQLite locks the whole file, so rows need no locks; its largest-of function is max.
@@ -85,9 +85,7 @@ class SqliteSession:
         yield from ()
         cursor = self._db.cursor()
         try:
-            write(cursor)
-        except (Exception, SystemExit) as exc:
-            raise WriteFailed(exc) from exc
+            call_enlisted(write, cursor)
         finally:
             cursor.close()
         if not self._db.in_transaction:

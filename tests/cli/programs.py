@@ -139,6 +139,21 @@ async def waits(): return raising
 )
 """Several jobs that end in all the wrong ways."""
 
+MISTAKES = (
+    _HEAD
+    + """
+class Odd(BaseException): pass
+async def odd(ctx): raise Odd("strange")
+def logs(ctx): ctx.log.info("%d items", "x")
+def counts(ctx): ctx.progress("x")
+def ends(ctx): return Exit("ODD")
+bare = Job("bare", [Step("work", odd)])
+logging = Job("logging", [Step("work", logs)])
+counting = Job("counting", [Step("work", counts)])
+"""
+)
+"""Makes mistakes that are not those of a job."""
+
 PROGRAMS = {
     "routes": ROUTES,
     "plain": PLAIN,
@@ -149,6 +164,7 @@ PROGRAMS = {
     "waits": WAITS,
     "blocks": BLOCKS,
     "ends": ENDS,
+    "mistakes": MISTAKES,
 }
 
 
@@ -186,12 +202,12 @@ def triolet(*words: str, cwd: Path, **extra: str) -> "subprocess.CompletedProces
     )
 
 
-def spawn(*words: str, cwd: Path) -> "subprocess.Popen[str]":
+def spawn(*words: str, cwd: Path, **extra: str) -> "subprocess.Popen[str]":
     """Start the command in a process of its own."""
     return subprocess.Popen(
         command(*words),
         cwd=cwd,
-        env=environment(),
+        env=environment(**extra),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -46,7 +46,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
         (["run", "plain_jobs.py", "triolet.run:int=1"], 3, ["'triolet.run'"]),
         (["run", "plain_jobs.py", "n:float=1"], 3, ["'n'", "str, int or bool"]),
         (["run", "plain_jobs.py", "--store", "mysql://x"], 2, ["store URL", "sqlite"]),
-        (["run", "plain_jobs.py", "--store", "postgresql://x/y"], 2, ["PostgreSQL"]),
+        (["run", "plain_jobs.py", "--store", "postgresql://x/y?nope=1"], 2, ["nope"]),
         (["run", "plain_jobs.py", "--store", "sqlite:///no/dir/x.db"], 7, ["no/dir"]),
         (["run", "plain_jobs.py", "--store", "sqlite:///."], 7, ["folder"]),
         (["list"], 7, ["there is no store", STORE]),
@@ -212,6 +212,35 @@ def test_a_read_only_store_is_refused_but_can_be_listed(folder: Path, cli: Cli) 
     assert (folder / STORE).read_bytes() == raw
     assert (folder / "runs").read_text() == "x"
     assert cli("list").code == 0
+
+
+def test_questions_change_nothing_in_the_folder(folder: Path, cli: Cli) -> None:
+    cli("run", put(folder, "plain"))
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    content = snapshot(folder)
+    for words in (["list"], ["show", "1"], ["show", "7"]):
+        assert cli(*words).code == (4 if words[-1] == "7" else 0)
+    assert {one.name: one.stat().st_mtime_ns for one in folder.iterdir()} == before
+    assert snapshot(folder) == content
+
+
+def test_numbers_of_more_than_64_bits_are_refused(folder: Path, cli: Cli) -> None:
+    target, huge = put(folder, "plain"), "9" * 30
+    cli("run", target)
+    check(cli("list", "--limit", huge), 2, "--limit")
+    check(cli("list", "--before", huge), 2, "--before")
+    check(cli("show", huge), 4, f"no execution {huge}")
+    check(cli("run", target, "--run", huge), 3, "triolet.run")
+    check(cli("run", target, f"n:int={huge}"), 3, "more than 64 bits")
+
+
+def test_a_store_in_memory_of_sqlite_is_refused_however_it_is_spelled(
+    folder: Path, cli: Cli
+) -> None:
+    target = put(folder, "plain")
+    for url in ("sqlite:///:memory:", "sqlite:///%3Amemory%3A"):
+        check(cli("run", target, "--store", url), 2, "write memory: to mean that")
+    check(cli("list", "--store", "sqlite:///a%00b"), 2, "U+0000")
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(

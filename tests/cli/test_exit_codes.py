@@ -48,6 +48,7 @@ INTERNAL_ON_PURPOSE = {
     "table_mismatch": "the job ends FAILED",
     "table_row_refused": "the job ends FAILED",
     "job_not_completed": "only raise_for_status raises it",
+    "step_not_reported": "only a program asks a report",
     "shutting_down": "the command launches once",
 }
 

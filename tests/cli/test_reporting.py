@@ -3,16 +3,24 @@
 import pytest
 from attrs import evolve
 
-from triolet.actors import BatchStatus, Counts, Failure, FailureCategory, LaunchReport
+from triolet.actors import (
+    BatchStatus,
+    Counts,
+    Failure,
+    FailureCategory,
+    LaunchReport,
+    OutcomeUnresolved,
+    StartLimitReached,
+)
 from triolet.actors.cli.failing import guarded
-from triolet.actors.cli.formats import duration, elapsed, instant, table
+from triolet.actors.cli.formats import counted, duration, elapsed, instant, table
 from triolet.actors.cli.reporting import (
     counts_text,
-    failure_text,
     outcome_of,
     report_lines,
 )
 from triolet.actors.cli.showing import parameter_text
+from triolet.actors.job.wording import failure_text
 from triolet.actors.plan.actions import LatestRow, StepReport
 from triolet.storage.model.execution import NO_COUNTS
 from triolet.storage.model.parameters import (
@@ -22,7 +30,13 @@ from triolet.storage.model.parameters import (
 )
 
 FAILURE = Failure(
-    FailureCategory.USER_COMPONENT, 1, "tasklet_failed", "load", "ValueError", "no"
+    FailureCategory.USER_COMPONENT,
+    1,
+    "tasklet_failed",
+    "load",
+    "ValueError",
+    "no",
+    "orders.py, line 12",
 )
 COMPLETED = LaunchReport(
     job="orders",
@@ -104,16 +118,50 @@ def test_a_job_that_did_not_complete_says_how_to_go_on(
     status: BatchStatus, hint: str
 ) -> None:
     report = evolve(COMPLETED, status=status, failure=FAILURE)
-    assert lines(report)[-2] == "  failure: load: ValueError: no [USER_COMPONENT]"
     assert hint in lines(report)[-1]
-    assert outcome_of(report) == (
-        f"job 'orders' {status} (execution 4): load: ValueError: no [USER_COMPONENT]"
+    why = "load: ValueError: no [USER_COMPONENT] at orders.py, line 12"
+    head = f"job 'orders' {status} (execution 4)"
+    assert outcome_of(report, debug=True) == f"{head}: {why}"
+    assert outcome_of(report) == f"{head}: {why}; --debug shows the traceback"
+
+
+def test_a_report_leaves_the_failure_to_the_sentence_beside_it() -> None:
+    report = evolve(COMPLETED, status=BatchStatus.FAILED, failure=FAILURE)
+    assert "ValueError" not in "".join(lines(report))
+
+
+def test_a_start_limit_is_not_answered_by_the_same_command() -> None:
+    limit = StartLimitReached("load", 1)
+    failure = evolve(FAILURE, code=limit.code, type=None, message=str(limit))
+    report = evolve(COMPLETED, status=BatchStatus.FAILED, failure=failure, run=2)
+    assert lines(report)[-1] == (
+        "  it cannot be continued: give the command with --new to run it anew"
     )
+    assert "step 'load' was started once in this job instance" in str(limit)
 
 
-def test_a_failure_without_a_message_shows_its_code() -> None:
+def test_an_unknown_outcome_names_the_command_that_resolves_it() -> None:
+    report = evolve(COMPLETED, status=BatchStatus.UNKNOWN, failure=FAILURE)
+    assert lines(report)[-1].endswith("use 'triolet recover 4'")
+    assert str(OutcomeUnresolved(4)).endswith("use 'triolet recover 4'")
+
+
+def test_a_failure_without_a_message_is_told_in_words_and_not_by_its_code() -> None:
     bare = Failure(FailureCategory.STALE_RECOVERED, 1, "owner_died")
-    assert failure_text(bare) == "owner_died [STALE_RECOVERED]"
+    assert failure_text(bare) == "the process that ran it has died [STALE_RECOVERED]"
+    silent = evolve(FAILURE, code="reader_failed", message="", place=None)
+    assert failure_text(silent) == (
+        "load: ValueError raised by the reader [USER_COMPONENT]"
+    )
+    foreign = Failure(FailureCategory.INVARIANT, 1, "never_heard_of")
+    assert failure_text(foreign) == "never heard of [INVARIANT]"
+
+
+def test_one_thing_is_not_counted_in_the_plural() -> None:
+    assert (counted(1, "item"), counted(2_000, "item")) == ("1 item", "2,000 items")
+    assert counts_text(Counts(read=1, written=1, committed=1)) == (
+        "1 read, 1 written, 1 chunk"
+    )
 
 
 def test_counts_of_a_tasklet_are_not_shown() -> None:

@@ -12,7 +12,7 @@ from triolet.storage.codec import canonical_json
 TRADES = "id,name,amount\n1,Ada,2.50\n2,Bob,3\n3,Eve,4\n"
 
 
-def put(path: Path, content: str | bytes) -> Path:
+def put(path: Path, content: str | bytes | bytearray) -> Path:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 

@@ -242,6 +242,7 @@ def test_a_checkpoint_of_something_else_is_refused(file: Path) -> None:
     broken: list[JsonObject] = [
         {},
         {"record": -1},
+        {"record": 1 << 63},
         {"record": True},
         {"record": "1"},
         {"record": 1, "header": 5},

@@ -248,7 +248,7 @@ def test_a_value_of_the_wrong_type_is_named_by_column_and_record(
     assert (error.column, error.index, error.ordinal) == ("amount", 1, 1_001)
     assert str(error) == (
         "table 'trades', column 'amount': the value does not fit the type REAL; "
-        "convert it in the processor (row 1 of its chunk, record 1001)"
+        "convert it in the processor (row 2 of the chunk that begins with item 1001)"
     )
 
 

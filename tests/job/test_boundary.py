@@ -62,6 +62,7 @@ async def test_an_exception_becomes_a_failure_with_all_that_is_known_of_it(
         where="load",
         type="ValueError",
         message="no such day",
+        place=f"test_boundary.py, line {raising.__code__.co_firstlineno + 1}",
     )
 
 

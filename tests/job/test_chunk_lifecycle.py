@@ -124,6 +124,20 @@ async def test_whatever_was_opened_is_closed_when_something_fails(
 
 
 @pytest.mark.parametrize(
+    ("reader", "writer", "rolled_back"),
+    [("open", "", 0), ("", "open", 0), ("read", "", 1), ("", "write", 1)],
+    ids=["reader open", "writer open", "read", "write"],
+)
+async def test_only_a_chunk_that_had_begun_counts_as_rolled_back(
+    store: Store, reader: str, writer: str, rolled_back: int
+) -> None:
+    chunk, _ = brittle(reader, writer)
+    report = await launch(store, single(chunk))
+    assert report.status is BatchStatus.FAILED
+    assert report.counts.rolled_back == rolled_back
+
+
+@pytest.mark.parametrize(
     ("reader", "writer", "code"),
     [
         ("close", "", "reader_close_failed"),

@@ -150,6 +150,27 @@ async def test_a_stop_is_told_once(store: Store) -> None:
     ]
 
 
+async def test_a_step_that_a_cancelled_launch_leaves_stopped_is_told(
+    store: Store,
+) -> None:
+    events: list[Event] = []
+    scope = trio.CancelScope()
+
+    async def work(ctx: StepContext) -> None:
+        scope.cancel()
+        await trio.sleep_forever()
+
+    async with running(store, events=events.append) as runtime:
+        with scope:
+            await runtime.launch(single(work))
+    assert store.statuses == [("work", "STOPPED")]
+    told = [event for event in events if event.kind is K.STEP_RESULT_COMMITTED]
+    assert [(event.node, event.status) for event in told] == [
+        ("work", BatchStatus.STOPPED)
+    ]
+    assert events[-1].kind is K.JOB_ENDED
+
+
 async def test_progress_is_told_with_its_fraction_and_not_stored(store: Store) -> None:
     events: list[Event] = []
 

@@ -47,6 +47,7 @@ from triolet.actors import (
 from triolet.actors.kernel.liveness import this_process
 from triolet.storage.model.errors import TrioletError
 
+JOB = single(lambda ctx: None)
 BROKEN = job(Step("a", lambda ctx: None, then={"*": "nowhere"}))
 
 
@@ -412,4 +413,89 @@ async def test_user_code_cannot_change_the_parameters_of_later_steps(
 async def test_a_sqlite_store_that_keeps_nothing_is_refused() -> None:
     with pytest.raises(InvalidValue, match="write memory:"):
         async with open_runtime("sqlite:///:memory:"):
+            pass
+
+
+# What to do about a start limit
+
+
+async def test_a_higher_start_limit_is_taken_by_a_new_instance_only(
+    store: Store, trace: Trace
+) -> None:
+    failing = trace.failing("work")
+    await launch(store, single(failing, start_limit=1))
+    limited = await launch(store, single(failing, start_limit=1))
+    assert limited.failure is not None
+    assert "run the job anew with --new" in (limited.failure.message or "")
+    higher = single(trace.work("work"), start_limit=2)
+    assert isinstance(await refusal(store, higher), IncompatibleDefinition)
+    report = await launch(store, higher, anew=True)
+    assert report.status is BatchStatus.COMPLETED
+
+
+# Arguments of another type
+
+
+@pytest.mark.parametrize(
+    ("ask", "what"),
+    [
+        (lambda runtime: runtime.launch("x"), "the job must be a Job, not str"),
+        (lambda runtime: runtime.launch(None), "the job must be a Job, not NoneType"),
+        (lambda runtime: runtime.launch(JOB, 5), "parameters, which"),
+        (lambda runtime: runtime.launch(JOB, []), "parameters, which"),
+        (lambda runtime: runtime.launch(JOB, continue_run="1"), "continue_run must be"),
+        (lambda runtime: runtime.show("1"), "the number of an execution must be"),
+        (lambda runtime: runtime.list(limit="x"), "limit must be"),
+        (lambda runtime: runtime.list(before="x"), "before must be"),
+        (lambda runtime: runtime.list(status="FAILED"), "status must be"),
+        (lambda runtime: runtime.list(job=5), "job must be"),
+    ],
+)
+async def test_an_argument_of_another_type_is_refused_by_name(
+    store: Store, ask: Callable[[Any], Any], what: str
+) -> None:
+    async with running(store) as runtime:
+        with pytest.raises(InvalidValue, match=f"^{what}"):
+            await ask(runtime)
+    assert store.executions == ()
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"lease": "x"}, "the option lease must be of type int or float, not str"),
+        ({"lease": True}, "the option lease must be of type int or float, not bool"),
+        ({"events": 5}, "the option events must be a function, not int"),
+        ({"threads_max": 1.5}, "the option threads_max must be of type int, not float"),
+        (
+            {"store_error_text": "no"},
+            "the option store_error_text must be of type bool",
+        ),
+        ({"inline": 1}, "the option inline must be of type bool, not int"),
+        ({"patience": None}, "the option patience must be of type int or float"),
+        ({"patience": -1}, "the option patience must be at least 0 seconds"),
+        ({"ask_deadline": float("nan")}, "the option ask_deadline must be at least 0"),
+        ({"random": 7}, "the option random must be of type Random, not int"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_by_name(
+    options: dict[str, Any], what: str
+) -> None:
+    with pytest.raises(InvalidValue, match=f"^{what}"):
+        RuntimeOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ((5,), "the store must be a URL like sqlite:///triolet.db, not int"),
+        ((None,), "the store must be a URL"),
+        (("memory:", 5), "the second argument of open_runtime must be of type"),
+    ],
+)
+async def test_a_runtime_is_not_opened_on_something_else(
+    arguments: tuple[Any, ...], what: str
+) -> None:
+    with pytest.raises(InvalidValue, match=f"^{what}"):
+        async with open_runtime(*arguments):
             pass

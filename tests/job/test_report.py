@@ -1,5 +1,7 @@
 """The launch report: what came of an attempt, for callers and for people."""
 
+import re
+
 import pytest
 
 from tests.job.components import copying, fail_once
@@ -13,6 +15,7 @@ from triolet.actors import (
     Parameter,
     Step,
     StepContext,
+    StepNotReported,
 )
 
 
@@ -81,6 +84,17 @@ async def test_a_step_is_found_by_its_node(store: Store, trace: Trace) -> None:
         report.step("b")
 
 
+async def test_a_step_that_is_not_in_the_report_is_refused_with_those_that_are(
+    store: Store, trace: Trace
+) -> None:
+    report = await launch(store, job(trace.step("a"), trace.step("b")))
+    with pytest.raises(StepNotReported) as caught:
+        report.step("c")
+    assert str(caught.value) == (
+        "the report has no step 'c': this attempt came by 'a' and 'b'"
+    )
+
+
 async def test_a_completed_job_raises_nothing_for_its_status(
     store: Store, trace: Trace
 ) -> None:
@@ -94,7 +108,11 @@ async def test_a_failed_job_raises_an_error_that_says_why(
     report = await launch(store, job(Step("a", trace.failing("a"))))
     with pytest.raises(JobFailed) as caught:
         report.raise_for_status()
-    assert str(caught.value) == "job 'demo' (execution 1) FAILED: a is broken"
+    assert re.fullmatch(
+        r"job 'demo' \(execution 1\) FAILED: a: ValueError: a is broken "
+        r"\[USER_COMPONENT\] at harness.py, line \d+",
+        str(caught.value),
+    )
     assert caught.value.status is BatchStatus.FAILED
 
 
@@ -113,7 +131,8 @@ async def test_a_failure_without_stored_text_is_still_reported(
     )
     assert report.failure is not None
     assert (report.failure.type, report.failure.message) == ("ValueError", None)
-    with pytest.raises(JobFailed, match=r"FAILED$"):
+    why = r"FAILED: a: ValueError raised by the tasklet \[USER_COMPONENT\]"
+    with pytest.raises(JobFailed, match=why):
         report.raise_for_status()
 
 

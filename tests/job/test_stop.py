@@ -1,6 +1,7 @@
 """Stopping: who is told, what ends at once, what may finish, and what comes after."""
 
 import threading
+from typing import Any
 
 import pytest
 import trio
@@ -9,7 +10,9 @@ import trio.testing
 from tests.job.components import copying
 from tests.job.harness import Store, Trace, job, launch, running, single
 from triolet.actors import (
+    COMPLETE,
     BatchStatus,
+    DeciderContext,
     Decision,
     Event,
     EventKind,
@@ -303,3 +306,74 @@ async def test_a_launch_outside_the_block_is_refused_by_the_store(
     with pytest.raises(StoreGone):
         await runtime.launch(job(trace.step("a")))
     assert store.executions == ()
+
+
+# Work that does not heed it
+
+
+@pytest.mark.parametrize(
+    ("settings", "patience"),
+    [({}, 1), ({"on_stop": "cooperate", "grace": 20}, 21)],
+    ids=["cancel", "cooperate"],
+)
+async def test_whoever_listens_is_told_of_work_that_does_not_heed_a_stop(
+    store: Store,
+    autojump_clock: trio.testing.MockClock,
+    settings: dict[str, Any],
+    patience: float,
+) -> None:
+    told: list[tuple[float, str | None]] = []
+
+    def sink(event: Event) -> None:
+        if event.kind is EventKind.STOP_WAITING:
+            told.append((trio.current_time() - began, event.message))
+
+    async def work(ctx: StepContext) -> None:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(100)
+
+    async with running(store, events=sink) as runtime, trio.open_nursery() as nursery:
+        began = trio.current_time()
+        nursery.start_soon(stop_soon, runtime, 5)
+        await runtime.launch(single(work, **settings))
+    message = "'work' was cancelled and has not ended; waiting for it to return"
+    assert told == [(5 + patience, message)]
+
+
+async def test_a_decider_that_does_not_heed_a_stop_is_told_too(
+    store: Store, autojump_clock: trio.testing.MockClock
+) -> None:
+    events: list[Event] = []
+
+    async def decide(ctx: DeciderContext) -> str:
+        with trio.CancelScope(shield=True):
+            await trio.sleep(100)
+        return "GO"
+
+    decision = Decision("way", decide, then={"GO": COMPLETE})
+    async with (
+        running(store, events=events.append) as runtime,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(stop_soon, runtime, 5)
+        await runtime.launch(job(decision))
+    told = [event for event in events if event.kind is EventKind.STOP_WAITING]
+    assert [event.node for event in told] == ["way"]
+
+
+async def test_nobody_is_told_of_work_that_heeds_a_stop(
+    store: Store, autojump_clock: trio.testing.MockClock
+) -> None:
+    events: list[Event] = []
+
+    async def work(ctx: StepContext) -> None:
+        await trio.sleep(100)
+
+    async with (
+        running(store, events=events.append) as runtime,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(stop_soon, runtime, 5)
+        await runtime.launch(single(work))
+        await trio.sleep(100)
+    assert EventKind.STOP_WAITING not in [event.kind for event in events]

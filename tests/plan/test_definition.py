@@ -1,5 +1,8 @@
 """The constructors of a definition record what they are given, and judge nothing."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from attrs.exceptions import FrozenInstanceError
 
@@ -16,9 +19,11 @@ from triolet.actors.plan.definition import (
     Parameter,
     Step,
 )
-from triolet.storage.model.errors import InvalidName
+from triolet.storage.model.errors import InvalidName, InvalidValue
 
 from .definitions import Reader, Writer, work
+
+STEP = Step("a", work)
 
 
 def test_nodes_may_come_from_any_iterable() -> None:
@@ -56,6 +61,32 @@ def test_an_unknown_word_is_kept_for_the_compiler() -> None:
 def test_an_illegal_exit_code_is_refused_where_it_is_made(code: str) -> None:
     with pytest.raises(InvalidName):
         Exit(code)
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "text"),
+    [
+        (lambda x: Job("j", x), STEP, "the steps of a job must be a list, not Step"),
+        (lambda x: Job("j", x), "abc", "the steps of a job must be a list, not str"),
+        (
+            lambda x: Job("j", [STEP], parameters=x),
+            Parameter("day", str),
+            "the parameters of a job must be a list, not Parameter",
+        ),
+        (
+            lambda x: Step("a", work, listeners=x),
+            5,
+            "listeners must be a list, not int",
+        ),
+        (lambda x: Step("a", work, then=x), "b", "then must be a dict, not str"),
+        (lambda x: Decision("a", work, then=x), None, "then must be a dict, not None"),
+    ],
+)
+def test_what_is_no_list_or_dict_is_refused_where_it_is_given(
+    make: Callable[[Any], object], given: object, text: str
+) -> None:
+    with pytest.raises(InvalidValue, match=f"^{text}"):
+        make(given)
 
 
 def test_sentinels_read_as_their_names() -> None:

@@ -148,11 +148,21 @@ def test_reader_and_writer_need_their_methods() -> None:
         "'a': the reader of type list has no method open, read, state, close",
         "'a': the writer of type builtin_function_or_method has no method "
         "open, write, close",
-        "'a': the writer's delivery must have the value 'atomic_same_resource' or "
-        "'at_least_once'",
+        "'a': the writer's delivery must be Delivery.ATOMIC or Delivery.AT_LEAST_ONCE, "
+        "not nothing",
     ]
     assert of_chunk(reader=Reader) == [
         "'a': the reader is the class Reader: give an instance of it"
+    ]
+
+
+def test_a_delivery_given_as_text_is_shown_and_the_right_words_are_named() -> None:
+    class Texting(Writer):
+        delivery = "at_least_once"  # type: ignore[assignment]
+
+    assert of_chunk(writer=Texting()) == [
+        "'a': the writer's delivery must be Delivery.ATOMIC or Delivery.AT_LEAST_ONCE, "
+        "not the text 'at_least_once'"
     ]
 
 

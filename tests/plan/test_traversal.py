@@ -23,6 +23,7 @@ from triolet.storage.model.execution import (
     NO_COUNTS,
     Counts,
     DecisionRef,
+    ExitCode,
     NodeTarget,
 )
 from triolet.storage.model.status import BatchStatus, FailureCategory
@@ -223,6 +224,16 @@ def test_an_unmapped_exit_of_a_step_names_step_code_and_patterns() -> None:
     assert end.failure.message == (
         "'a' ended with exit code 'ODD'; it has rules for 'FAILED', 'DONE' and 'D*'"
     )
+
+
+def test_an_unmapped_exit_that_the_framework_gave_is_a_word_too() -> None:
+    instance = Instance([step("a", then={"DONE": COMPLETE})])
+
+    end = instance.attempt().finish({"a": ExitCode.COMPLETED})
+
+    assert end.failure is not None
+    assert end.failure.message is not None
+    assert "exit code 'COMPLETED'; it has" in end.failure.message
 
 
 def test_an_unmapped_answer_keeps_the_result_before_it_and_is_asked_again() -> None:

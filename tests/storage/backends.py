@@ -69,13 +69,13 @@ def session_of(backend: Backend) -> Session:
     if isinstance(backend, SqliteBackend):
         return backend._session
     assert isinstance(backend, PostgresBackend)
-    return PostgresSession(drive(backend._connected()))
+    return PostgresSession(drive(backend._link.connected()))
 
 
 def rows_of(backend: Backend, *queries: str) -> list[list[Row]]:
     """Give the rows of some queries; one round trip where there is a server."""
     if isinstance(backend, PostgresBackend):
-        wire = drive(backend._connected())
+        wire = drive(backend._link.connected())
         results = drive(wire.exchange([(query, ()) for query in queries]))
         return [result.rows for result in results]
     session = session_of(backend)

@@ -47,7 +47,7 @@ class DictatedBackend(PostgresBackend):
         self, batch_id: UUID, batch: Sequence[Command[Any]]
     ) -> Waits[Sequence[object]]:
         """Set the clock, then do what the real one does."""
-        wire = yield from self._connected()
+        wire = yield from self._link.connected()
         setting = "SELECT set_config('tests.now', $1, false)"
         yield from wire.exchange([(setting, (str(self._clock()),))])
         timed = [self._timed(command) for command in batch]

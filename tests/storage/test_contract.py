@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -201,8 +202,9 @@ def test_a_batch_of_questions_changes_nothing(client: Client) -> None:
 
 
 def test_a_backend_describes_itself(backend: Backend) -> None:
-    assert backend.descriptor.kind in ("memory", "sqlite", "postgres")
-    assert backend.descriptor.capacity == 1
+    kind = backend.descriptor.kind
+    assert kind in ("memory", "sqlite", "postgres")
+    assert backend.descriptor.capacity == (64 if kind == "postgres" else 1)
     assert backend.descriptor.inline
 
 
@@ -280,3 +282,10 @@ def test_a_released_lease_has_ended_at_once(client: Client) -> None:
 def test_an_unknown_owner_has_no_lease(client: Client) -> None:
     assert client.refusal(RenewLease(1, LEASE)) == OwnerUnknown(1)
     assert client.refusal(ReleaseOwner(1)) == OwnerUnknown(1)
+
+
+@pytest.mark.parametrize("lease", [-1, 3_600_000_001, 1 << 63, 10**30, 1.5, True])
+def test_a_lease_has_bounds_that_a_store_can_take(lease: Any) -> None:
+    for make in (lambda: RegisterOwner(FACTS, lease), lambda: RenewLease(1, lease)):
+        with pytest.raises(InvalidValue, match="the lease in microseconds must be"):
+            make()

@@ -109,7 +109,11 @@ def test_rows_may_be_committed_alone(client: Client, opened: Opened) -> None:
     assert trades(client, opened) == [1, 2]
 
 
-@pytest.mark.parametrize("exc", [ValueError("bad row"), SystemExit(2)])
+class Bare(BaseException):
+    """An exception that is no Exception."""
+
+
+@pytest.mark.parametrize("exc", [ValueError("bad row"), SystemExit(2), Bare("odd")])
 def test_a_write_that_raises_takes_rows_and_checkpoint_back(
     client: Client, opened: Opened, exc: BaseException
 ) -> None:

@@ -1,5 +1,7 @@
 """The contract of ListExecutions and ShowExecution."""
 
+from typing import Any
+
 import pytest
 
 from tests.storage.client import (
@@ -19,6 +21,7 @@ from triolet.storage.commands import (
     ListExecutions,
     ShowExecution,
 )
+from triolet.storage.model.errors import InvalidValue
 from triolet.storage.model.execution import DecisionRef, TransitionKind
 from triolet.storage.model.parameters import parameters_of
 from triolet.storage.model.status import BatchStatus
@@ -133,3 +136,32 @@ def test_a_shown_execution_has_the_steps_that_it_reused(client: Client) -> None:
     assert [step.id for step in shown.reused] == [2, 1]
     assert shown.reused[1] == client.step(1)
     assert shown.steps == ()
+
+
+@pytest.mark.parametrize("number", [-(10**30), -1, 0, 1 << 63, 10**30])
+def test_an_execution_of_an_impossible_number_is_not_found(
+    client: Client, number: int
+) -> None:
+    assert client.refusal(ShowExecution(number)) == ExecutionNotFound(number)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"limit": -1},
+        {"limit": 10**30},
+        {"limit": True},
+        {"limit": "5"},
+        {"before": -1},
+        {"before": 1 << 63},
+        {"before": 1.5},
+    ],
+)
+def test_a_list_has_bounds_that_a_store_can_take(bounds: dict[str, Any]) -> None:
+    with pytest.raises(InvalidValue, match="must be a whole number from"):
+        ListExecutions(**bounds)
+
+
+def test_the_widest_bounds_are_answered(three: Client) -> None:
+    page = three.ask(ListExecutions(limit=(1 << 32) - 1, before=(1 << 63) - 1))
+    assert len(page.lines) == 3

@@ -262,6 +262,31 @@ def test_a_lost_answer_is_settled_by_the_marker(
     store.close()
 
 
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_lost_answer_is_settled_in_the_same_database_in_memory(
+    monkeypatch: pytest.MonkeyPatch, committed: bool
+) -> None:
+    store = SqliteBackend(":memory:", clock=lambda: 1_000, writer=b"w" * 16)
+    run(store, batch(1), REGISTER)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_db", LosesCommit(store._db, committed=committed))
+        with pytest.raises(AnswerLost):
+            run(store, batch(2), REGISTER)
+    settled = drive(store.settle(batch(2), [REGISTER]))
+    assert isinstance(settled, Committed if committed else NotCommitted)
+    assert run(store, batch(3), REGISTER).owner_id == (3 if committed else 2)
+    store.close()
+
+
+def test_a_batch_in_memory_whose_commit_failed_is_rolled_back_by_settling() -> None:
+    store = SqliteBackend(":memory:", clock=lambda: 1_000, writer=b"w" * 16)
+    run(store, batch(1), REGISTER)
+    store._db.execute("BEGIN IMMEDIATE")
+    assert isinstance(drive(store.settle(batch(2), [REGISTER])), NotCommitted)
+    assert run(store, batch(3), REGISTER).owner_id == 2
+    store.close()
+
+
 def test_two_writers_have_a_marker_each(path: Path) -> None:
     one, two = open_file(path), open_file(path, writer=b"x" * 16)
     run(one, batch(1), REGISTER)

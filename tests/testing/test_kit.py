@@ -1,5 +1,7 @@
 """The kit sees what is not safe, says where, and is the same every time."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +28,7 @@ from triolet.actors.testing import scenario as scenarios
 from triolet.actors.testing.equivalence import differences
 from triolet.actors.testing.faults import Crashed, FaultyBackend, Wire
 from triolet.storage.backend import AnswerLost, Backend, Committed, NotCommitted, drive
+from triolet.storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, seal
 from triolet.storage.commands import ListExecutions, OwnerFacts, RegisterOwner
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.execution import Counts
@@ -83,8 +86,39 @@ def test_state_that_depends_on_how_often_code_ran_is_found(store: StoreKind) -> 
     error = failure_of(Scenario(counting, store=store, seed=7))
     text = str(error)
     assert f"job 'counting' on {store}, seed 7: at commit " in text
-    assert "step 'b': context should be " in text
-    assert '"calls":2' in text
+    assert "step 'b': state['calls'] should be 1, is 2" in text
+    assert "payload" not in text
+
+
+def test_where_logging_is_not_set_up_only_the_undisturbed_run_is_heard() -> None:
+    program = """
+from triolet.actors import Job, Step
+from triolet.actors.testing import Scenario, crash_at_every_commit
+def fail(ctx): raise ValueError("as it is meant to")
+crash_at_every_commit(Scenario(Job("j", [Step("a", fail, then={"*": "b", "FAILED": "b"}),
+                                         Step("b", lambda ctx: None)])))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr.count("a failed: as it is meant to") == 1
+    assert "could not" not in done.stderr
+
+
+def test_a_difference_deep_in_a_state_is_named_by_its_keys() -> None:
+    def state(days: int) -> str:
+        payload = {"seen": {"days": days, "month": "may"}, "same": [1]}
+        return seal(CONTEXT_FORMAT, STATE_SCHEMA, payload, "it")
+
+    wanted, found = with_step(context=state(1))(), with_step(context=state(2))()
+    assert list(differences(wanted, found)) == [
+        "step 'a': state['seen']['days'] should be 1, is 2"
+    ]
+    assert list(differences(END, found)) == [
+        "step 'a': state should be absent, is "
+        "{'same': [1], 'seen': {'days': 2, 'month': 'may'}}"
+    ]
 
 
 @BOTH

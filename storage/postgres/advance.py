@@ -1,0 +1,274 @@
+"""`Advance` as one statement, for each combination of parts that is common."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from attrs import frozen
+
+from ..codec import encode_failure, encode_target
+from ..commands import (
+    UNLIMITED,
+    Advance,
+    Advanced,
+    JobEnd,
+    NextStep,
+    StartLimitReached,
+    StepEnd,
+    StepStarted,
+)
+from ..model.status import BatchStatus
+from ..sql.advancing import sources
+from ..sql.session import Value
+from .chain import AT, COUNTS, Chain, Compact, Numbers, counted, fence, number_of
+
+
+# What each kind of Advance binds, so that one text can be prepared for each kind.
+@frozen
+class _Shape:
+    begin: bool
+    finish: BatchStatus | None
+    decisions: bool
+    start: bool
+    inherit: bool
+    limited: bool
+    end: BatchStatus | None
+
+
+def advance_statement(command: Advance) -> Compact[Advanced] | None:
+    """Give the one statement; None for a combination that needs several."""
+    finish, start, end = command.finish, command.start, command.end
+    if (command.begin and finish) or (start and end) or _twice(command):
+        return None
+    if start is not None and start.inherit is not None:
+        if finish is not None and start.inherit == finish.step_id:
+            return None  # one statement does not see what it changes itself
+        if start.limit < UNLIMITED:
+            return None  # two reasons for which no row is made
+    shape = _Shape(
+        begin=command.begin is not None,
+        finish=None if finish is None else finish.status,
+        decisions=bool(command.decisions),
+        start=start is not None,
+        inherit=start is not None and start.inherit is not None,
+        limited=start is not None and start.limit < UNLIMITED,
+        end=None if end is None else end.status,
+    )
+    values: list[Value] = [command.execution_id, command.owner_id]
+    if command.begin is not None:
+        values.append(command.begin)
+    if finish is not None:
+        values += _finish_values(finish)
+    if command.decisions:
+        values += _decision_values(command)
+    if start is not None:
+        values += start_values(start)
+    if end is not None:
+        values += _end_values(end)
+
+    def read(fields: Sequence[int | None]) -> Advanced:
+        at, step_id = number_of(fields[0]), fields[1]
+        if start is None:
+            return Advanced(at)
+        if step_id is None:
+            return Advanced(at, StartLimitReached(start.node, start.limit))
+        return Advanced(at, StepStarted(step_id, at))
+
+    return Compact((_advance_text(shape), values), read)
+
+
+def _twice(command: Advance) -> bool:
+    """Tell whether one number is given to two decisions, which is refused."""
+    numbers = [one.sequence for one in command.decisions]
+    if command.finish is not None and command.finish.decision is not None:
+        numbers.append(command.finish.decision.sequence)
+    return len(set(numbers)) < len(numbers)
+
+
+@cache
+def _advance_text(shape: _Shape) -> str:
+    chain, numbers = Chain(), Numbers(2)
+    chain.add("fence", fence())
+    if shape.begin:
+        chain.add("begun", _begin_part(numbers))
+    finished = "NULL"
+    if shape.finish is not None:
+        finished = numbers.take(1)[0]
+        chain.add("finished", _finish_part(shape.finish, finished, numbers))
+    if shape.decisions:
+        chain.add("decided", _decision_part(chain.last, finished, numbers))
+        chain.add("all_decided", "SELECT 1 FROM decided HAVING count(*) > 0")
+    if shape.end is not None:
+        chain.add("ended", _end_part(shape.end, chain.last, numbers))
+    if not shape.start:
+        return chain.noting(AT, "''")
+    before = chain.last
+    chain.add("started", _start_part(shape, before, numbers))
+    started = "(SELECT id FROM started)"
+    return chain.noting(AT, started, source=before if shape.limited else "started")
+
+
+def _begin_part(numbers: Numbers) -> str:
+    (step,) = numbers.take(1)
+    return (
+        "UPDATE triolet.step SET status = 'STARTED', "
+        f"started_at = greatest({AT}, created_at), version = version + 1 "
+        f"FROM fence WHERE step.id = {step} AND execution_id = fence.id "
+        "AND status = 'STARTING' RETURNING step.id"
+    )
+
+
+def _finish_values(finish: StepEnd) -> list[Value]:
+    decision = finish.decision
+    return [
+        finish.step_id,
+        finish.version,
+        finish.exit_code,
+        *finish.counts.all(),
+        finish.context,
+        encode_failure(finish.failure),
+        None if decision is None else decision.sequence,
+        None if decision is None else encode_target(decision.target),
+    ]
+
+
+def _finish_part(status: BatchStatus, step: str, numbers: Numbers) -> str:
+    version, code, *counts, context, failure, sequence, target = numbers.take(12)
+    instant = f"coalesce(ended_at, greatest({AT}, coalesce(started_at, created_at)))"
+    ended = instant if status.finished else "NULL"
+    return (
+        f"UPDATE triolet.step SET status = '{status.value}', exit_code = {code}, "
+        f"{counted(counts)}, context = coalesce({context}, context), "
+        f"failure = coalesce({failure}, failure), ended_at = {ended}, "
+        "version = version + 2, "
+        f"decision_sequence = coalesce({sequence}, decision_sequence), "
+        f"decision_target = coalesce({target}, decision_target) "
+        f"FROM fence WHERE step.id = {step} AND execution_id = fence.id "
+        f"AND version = {version} AND {sources(status)} RETURNING step.id"
+    )
+
+
+_DECISION_TYPES = (
+    *("bigint", "text", "bigint", "bigint", "text"),
+    *("text", "text", "bytea", "bigint", "bigint"),
+)
+
+
+def _decision_values(command: Advance) -> list[Value]:
+    every = command.decisions
+    reused = [one.reused for one in every]
+    return [
+        _array(one.sequence for one in every),
+        _array(one.source for one in every),
+        _array(one.visit for one in every),
+        _array(one.step_id for one in every),
+        _array(one.kind.value for one in every),
+        _array(one.outcome for one in every),
+        _array(encode_target(one.target) for one in every),
+        _array(one.digest for one in every),
+        _array(None if one is None else one.execution_id for one in reused),
+        _array(None if one is None else one.sequence for one in reused),
+    ]
+
+
+def _array(values: Iterable[str | int | bytes | None]) -> str:
+    """Write a PostgreSQL array."""
+    return "{" + ",".join(_element(value) for value in values) + "}"
+
+
+def _element(value: str | int | bytes | None) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case int():
+            return str(value)
+        case bytes():
+            return f'"\\\\x{value.hex()}"'
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _decision_part(before: str, finished: str, numbers: Numbers) -> str:
+    names = numbers.take(len(_DECISION_TYPES))
+    arrays = ", ".join(
+        f"{name}::{kind}[]" for name, kind in zip(names, _DECISION_TYPES, strict=True)
+    )
+    sequences, cited = f"{names[0]}::bigint[]", f"{names[3]}::bigint[]"
+    return (
+        "INSERT INTO triolet.decision "
+        f"SELECT fence.id, new.*, {AT} FROM {_rows(before)}, "
+        f"unnest({arrays}) AS new WHERE NOT EXISTS (SELECT 1 FROM triolet.step "
+        f"WHERE execution_id = fence.id AND decision_sequence = ANY ({sequences}) "
+        f"AND id IS DISTINCT FROM {finished}::bigint) "
+        f"AND NOT EXISTS (SELECT 1 FROM unnest({cited}) AS cited(id) "
+        "LEFT JOIN triolet.step ON step.id = cited.id "
+        "WHERE cited.id IS NOT NULL AND step.id IS NULL) RETURNING 1"
+    )
+
+
+def _rows(before: str) -> str:
+    return "fence" if before == "fence" else f"{before}, fence"
+
+
+def start_values(start: NextStep) -> list[Value]:
+    """Give what a new step row binds: five values, then limit and source if any."""
+    values: list[Value] = [
+        start.node,
+        start.visit,
+        start.name,
+        "STARTING" if start.starting else "STARTED",
+        0 if start.starting else 1,
+    ]
+    if start.limit < UNLIMITED:
+        values.append(start.limit)
+    if start.inherit is not None:
+        values.append(start.inherit)
+    return values
+
+
+def _start_part(shape: _Shape, before: str, numbers: Numbers) -> str:
+    node, visit, name, status, version = numbers.take(5)
+    columns = "execution_id, node, visit, name, status, created_at, started_at, version"
+    values = (
+        f"fence.id, {node}::text, {visit}::bigint, {name}::text, {status}::text, {AT}, "
+        f"CASE WHEN {version}::bigint > 0 THEN {AT} END, {version}::bigint"
+    )
+    where = []
+    if shape.limited:
+        (limit,) = numbers.take(1)
+        where.append(
+            "(SELECT count(*) FROM triolet.step AS s JOIN triolet.execution AS e "
+            "ON e.id = s.execution_id WHERE e.instance_id = fence.instance_id "
+            f"AND s.node = {node}::text AND s.visit = {visit}::bigint) < {limit}::bigint"
+        )
+    rows = _rows(before)
+    if shape.inherit:
+        (inherit,) = numbers.take(1)
+        kept = ", ".join(f"{one}_count" for one in COUNTS) + ", checkpoint, context"
+        columns += f", {kept}"
+        values += ", " + ", ".join(f"old.{one}" for one in kept.split(", "))
+        rows += ", triolet.step AS old, triolet.execution AS earlier"
+        where.append(
+            f"old.id = {inherit}::bigint AND earlier.id = old.execution_id "
+            "AND earlier.instance_id = fence.instance_id"
+        )
+    condition = " AND ".join(where) or "TRUE"
+    return (
+        f"INSERT INTO triolet.step ({columns}) SELECT {values} FROM {rows} "
+        f"WHERE {condition} RETURNING id"
+    )
+
+
+def _end_values(end: JobEnd) -> list[Value]:
+    return [end.exit_code, *end.counts.all(), encode_failure(end.failure)]
+
+
+def _end_part(status: BatchStatus, before: str, numbers: Numbers) -> str:
+    code, *counts, failure = numbers.take(8)
+    instant = f"greatest({AT}, coalesce(started_at, created_at))"
+    return (
+        f"UPDATE triolet.execution SET status = '{status.value}', exit_code = {code}, "
+        f"{counted(counts)}, failure = coalesce({failure}, failure), "
+        f"ended_at = {instant if status.finished else 'NULL'}, version = version + 2 "
+        f"FROM {before} WHERE execution.id = $1 AND {sources(status, 'execution.status')} "
+        "RETURNING execution.id"
+    )

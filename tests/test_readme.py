@@ -1,0 +1,73 @@
+"""Every Python example of the README runs as it stands there."""
+
+import re
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import triolet.actors as face
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+ORDERS, SQUARES, EMBEDDING, TESTING = EXAMPLES
+CALL_TESTS = (
+    "\nfor name in [*globals()]:\n    name[:5] == 'test_' and globals()[name]()\n"
+)
+
+
+def python(folder: Path, *words: str) -> str:
+    """Run Python in *folder*, which must end well, and give what it printed."""
+    done = subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def count(folder: Path, table: str) -> int:
+    with closing(sqlite3.connect(folder / "triolet.db")) as database:
+        (found,) = database.execute(f"SELECT count(*) FROM {table}").fetchone()
+    assert isinstance(found, int)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("TRIOLET_STORE", raising=False)
+    (tmp_path / "orders.py").write_text(ORDERS, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_first_job_is_run_by_the_command_line_and_embedded(folder: Path) -> None:
+    command = ("-m", "triolet.actors.cli")
+    python(folder, *command, "run", "orders.py:job", "day=2026-11-30")
+    assert "execution 1" in python(folder, *command, "show", "1")
+    assert python(folder, "-c", EMBEDDING) == "COMPLETED 200000\n"
+    assert count(folder, "orders") == 400_000
+
+
+def test_the_reader_and_the_writer_load_every_row_once(folder: Path) -> None:
+    (folder / "squares.py").write_text(SQUARES, encoding="utf-8")
+    python(folder, "-m", "triolet.actors.cli", "run", "squares.py:job")
+    assert count(folder, "squares") == count(folder, "(SELECT DISTINCT n FROM squares)")
+    assert count(folder, "squares") == 10_000
+
+
+def test_the_test_passes(folder: Path) -> None:
+    python(folder, "-c", TESTING + CALL_TESTS)
+
+
+def test_every_error_that_is_named_is_public() -> None:
+    (section,) = re.findall(r"\*\*Errors\.\*\*.*?\n## ", README, re.DOTALL)
+    names = set(re.findall(r"`([A-Z][A-Za-z]+)`", section))
+    assert len(names) > 10
+    assert names <= set(face.__all__)
