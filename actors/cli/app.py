@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
+from .answers import tell
 from .exit_codes import DONE, OUTPUT_FAILED, USAGE
 from .failing import guarded
 from .output import complain, emit, given_up
@@ -31,6 +32,17 @@ Store = Annotated[
 Debug = Annotated[
     bool, Parameter(negative="", help="Show the traceback of an error, too.")
 ]
+
+
+Reason = Annotated[str | None, Parameter(help="Why; it is kept on record.")]
+Actor = Annotated[
+    str | None, Parameter(help="Who asks (default: the user of the operating system).")
+]
+OperationId = Annotated[
+    str | None,
+    Parameter(help="What is sent twice under one id is done once (default: random)."),
+]
+Yes = Annotated[bool, Parameter(negative="", help="Do not ask for confirmation.")]
 
 
 def carry_out(arguments: list[str] | None) -> int:
@@ -123,6 +135,170 @@ def show(execution: int, /, *, store: Store = None, debug: Debug = False) -> int
     from .showing import show_execution
 
     return guarded(lambda: show_execution(_url(store), execution), debug)
+
+
+@app.command
+def stop(
+    execution: int,
+    /,
+    *,
+    reason: Reason = None,
+    wait: Annotated[bool, Parameter(negative="")] = False,
+    actor: Actor = None,
+    operation_id: OperationId = None,
+    store: Store = None,
+    debug: Debug = False,
+) -> int:
+    """Ask for the stop of an execution, wherever it runs.
+
+    Args:
+        execution: Its number.
+        reason: Why.
+        wait: Wait until it has ended.
+        actor: Who asks.
+        operation_id: Of this request.
+        store: The store.
+        debug: Show the traceback of an error, too.
+    """
+    from . import operating
+
+    asked = operating.Asked(actor=actor, reason=reason, operation_id=operation_id)
+    return guarded(
+        lambda: tell(operating.stop(_url(store), execution, asked, wait=wait)), debug
+    )
+
+
+@app.command
+def restart(
+    execution: int,
+    target: str,
+    /,
+    *parameters: str,
+    store: Store = None,
+    wait: bool = True,
+    debug: Debug = False,
+) -> int:
+    """Run a job again with the parameters of one of its executions.
+
+    Args:
+        execution: Its number.
+        target: path.py:job or package.module:job.
+        parameters: key=value for parameters that are not identifying, and for secret
+            ones, which are not stored.
+        store: The store.
+        wait: Wait for the lease of an earlier owner of whom nothing is known.
+        debug: Show the traceback of an error, too.
+    """
+    from .running import Mode, run_job
+
+    mode = Mode(wait=wait, restart=execution)
+    return guarded(
+        lambda: run_job(target, parameters, _url(store), mode, debug=debug), debug
+    )
+
+
+@app.command
+def abandon(
+    execution: int,
+    /,
+    *,
+    reason: str,
+    yes: Yes = False,
+    actor: Actor = None,
+    operation_id: OperationId = None,
+    store: Store = None,
+    debug: Debug = False,
+) -> int:
+    """Close a stopped or failed execution for good: it is never continued.
+
+    Args:
+        execution: Its number.
+        reason: Why.
+        yes: Do not ask.
+        actor: Who asks.
+        operation_id: Of this request.
+        store: The store.
+        debug: Show the traceback of an error, too.
+    """
+    from . import operating
+
+    asked = operating.Asked(actor=actor, reason=reason, operation_id=operation_id)
+    return guarded(
+        lambda: tell(operating.abandon(_url(store), execution, asked, yes=yes)), debug
+    )
+
+
+@app.command
+def recover(
+    execution: int,
+    /,
+    *,
+    reason: str,
+    mark_failed: Annotated[bool, Parameter(negative="")] = False,
+    abandon: Annotated[bool, Parameter(negative="")] = False,
+    yes: Yes = False,
+    actor: Actor = None,
+    operation_id: OperationId = None,
+    store: Store = None,
+    debug: Debug = False,
+) -> int:
+    """Decide what an execution came to that is UNKNOWN, or whose owner is gone.
+
+    Args:
+        execution: Its number.
+        reason: Why.
+        mark_failed: It failed: the next launch continues it.
+        abandon: It is never continued.
+        yes: Do not ask.
+        actor: Who decides.
+        operation_id: Of this request.
+        store: The store.
+        debug: Show the traceback of an error, too.
+    """
+    from . import operating
+
+    asked = operating.Asked(actor=actor, reason=reason, operation_id=operation_id)
+
+    def carried_out() -> int:
+        directive = operating.directive_of(mark_failed, abandon)
+        url = _url(store)
+        return tell(operating.recover(url, execution, directive, asked, yes=yes))
+
+    return guarded(carried_out, debug)
+
+
+@app.command
+def doctor(
+    *,
+    settle: Annotated[bool, Parameter(negative="")] = False,
+    yes: Yes = False,
+    actor: Actor = None,
+    reason: Reason = None,
+    store: Store = None,
+    debug: Debug = False,
+) -> int:
+    """List executions that have not ended, why, and what mends them.
+
+    Args:
+        settle: Close what processes left that are known to have died, so that the next
+            launch continues it.
+        yes: Do not ask.
+        actor: Who settles.
+        reason: Why.
+        store: The store.
+        debug: Show the traceback of an error, too.
+    """
+    from . import doctor as doctoring
+    from .operating import Asked
+
+    asked = Asked(actor=actor, reason=reason)
+
+    def carried_out() -> int:
+        if settle:
+            return tell(doctoring.settle(_url(store), asked, yes=yes))
+        return tell(doctoring.diagnose(_url(store)))
+
+    return guarded(carried_out, debug)
 
 
 @app.command

@@ -1,13 +1,16 @@
-"""Asking a store a question without a runtime: nothing is written, nobody is owner."""
+"""Asking a store without a runtime: nobody is owner, nothing runs here."""
 
 from typing import TypeVar
-from uuid import UUID
+from uuid import UUID, uuid4
 
-from ...storage.backend import run
-from ...storage.commands import Question
+from ...storage.backend import AnswerLost, run
+from ...storage.commands import Operated, OperatorRequest, Question
+from ...storage.model.errors import CommitOutcomeUnknown
 from ...storage.stores import StoreOptions, open_store
 
 R = TypeVar("R")
+
+ATTEMPTS = 3
 
 
 def ask(url: str, question: Question[R]) -> R:
@@ -22,3 +25,24 @@ def ask(url: str, question: Question[R]) -> R:
         return run(backend, UUID(int=0), question)
     finally:
         backend.close()
+
+
+def carry_out(url: str, request: OperatorRequest) -> Operated:
+    """Have an operator's request carried out by the store that is there.
+
+    When the answer is lost, the request is sent again: its operation id makes sure that
+    it is done once.
+
+    Raises:
+        StoreError: There is no usable store at this URL.
+        Rejection: The request was refused, which is on record.
+    """
+    for _ in range(ATTEMPTS):
+        backend = open_store(url, StoreOptions(create=False))
+        try:
+            return run(backend, uuid4(), request)
+        except AnswerLost:
+            continue
+        finally:
+            backend.close()
+    raise CommitOutcomeUnknown

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from ...storage.commands import StartLimitReached
+from ...storage.model.errors import listed
 from ...storage.model.execution import Counts
+from ...storage.model.parameters import RESERVED_PREFIX
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
@@ -28,6 +30,8 @@ def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
         yield f"  took over execution {report.took_over}, whose process had died"
     elif report.restart_of is not None:
         yield f"  continued execution {report.restart_of}"
+    if report.reused:
+        yield "  " + _parameters(report)
     rows = [
         [
             "  " + step.node,
@@ -47,6 +51,14 @@ def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
             and not _limited(report)
         ):
             yield f"  with --run {report.run}, and without --new"
+
+
+def _parameters(report: LaunchReport) -> str:
+    """Tell where a restart's parameters came from."""
+    others = [one.name for one in report.parameters if one.name not in report.reused]
+    kept = f"parameters kept: {listed(report.reused)}"
+    free = [name for name in others if not name.startswith(RESERVED_PREFIX)]
+    return kept + (f"; given or by default: {listed(free)}" if free else "")
 
 
 def _next(report: LaunchReport) -> str:

@@ -10,13 +10,16 @@ from io import StringIO
 import trio
 from attrs import frozen
 
+from ...storage.commands import ShowExecution
 from ...storage.model.errors import TrioletError
 from ..job.events import Event, EventKind
 from ..job.options import RuntimeOptions
 from ..job.report import LaunchReport
+from ..job.restarting import restart_of
 from ..plan.arguments import parse_arguments, resolve
 from ..plan.compile import CompiledJob, compile_job
-from ..runtime import open_runtime
+from ..runtime import Runtime, open_runtime
+from .asking import ask
 from .exit_codes import BY_STATUS, DONE
 from .output import complain, emit, plain
 from .progress import Progress
@@ -33,9 +36,11 @@ TICK_SECS = 0.1
 class Mode:
     """How a job is launched."""
 
-    anew: bool
-    run: int | None
     wait: bool
+    anew: bool = False
+    run: int | None = None
+    restart: int | None = None
+    """The execution that is restarted."""
 
 
 def run_job(
@@ -55,7 +60,10 @@ def run_job(
         job = compile_job(load_job(target))
         given = parse_arguments(job.parameters, pairs)
         # Before the store is opened, which may make a file.
-        resolve(job.parameters, given)
+        if mode.restart is None:
+            resolve(job.parameters, given)
+        else:
+            restart_of(ask(url, ShowExecution(mode.restart)), job, given)
         progress = _progress()
         _log_to(progress, debug)
         began = time.monotonic()
@@ -89,13 +97,7 @@ class _Launch:
             self.interruptions.about_to_begin(runtime.stop)
             nursery.start_soon(self._tick)
             try:
-                result = await runtime.launch(
-                    self.job,
-                    self.given,
-                    anew=mode.anew,
-                    continue_run=mode.run,
-                    wait=mode.wait,
-                )
+                result = await self._launch(runtime, mode)
             except TrioletError as exc:
                 result = exc
             self.interruptions.job_ended()
@@ -103,6 +105,19 @@ class _Launch:
         if isinstance(result, TrioletError):
             raise result
         return result
+
+    async def _launch(self, runtime: Runtime, mode: Mode) -> LaunchReport:
+        if mode.restart is not None:
+            return await runtime.restart(
+                mode.restart, self.job, self.given, wait=mode.wait
+            )
+        return await runtime.launch(
+            self.job,
+            self.given,
+            anew=mode.anew,
+            continue_run=mode.run,
+            wait=mode.wait,
+        )
 
     def _hear(self, event: Event) -> None:
         if event.kind is EventKind.JOB_STARTED:

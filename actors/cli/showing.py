@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator
 
-from ...storage.commands import ExecutionDetail, ShowExecution
+from ...storage.commands import (
+    ExecutionDetail,
+    ListOperations,
+    OperatorHistory,
+    ShowExecution,
+)
 from ...storage.model.execution import (
     Decision,
     JobExecution,
@@ -27,8 +32,33 @@ def show_execution(url: str, execution_id: int) -> int:
         ExecutionNotFound: It is not in this store.
         StoreError: There is no usable store.
     """
-    emit(detail_lines(ask(url, ShowExecution(execution_id))))
+    detail = ask(url, ShowExecution(execution_id))
+    history = ask(url, ListOperations(execution_id))
+    emit([*detail_lines(detail), *history_lines(detail.execution.status, history)])
     return DONE
+
+
+def history_lines(status: BatchStatus, history: OperatorHistory) -> Iterator[str]:
+    """Write what operators did to an execution."""
+    stop = history.stop
+    if stop is not None and status.active:
+        yield f"a stop is pending: {_asked(stop.actor, stop.reason, stop.requested_at)}"
+    if history.recoveries:
+        yield "recovery decisions"
+    for made in history.recoveries:
+        asked = _asked(made.actor, made.reason, made.decided_at)
+        yield f"  {made.prior} -> {made.result}: {asked}"
+    if history.operations:
+        yield "operations"
+    for one in history.operations:
+        asked = _asked(one.actor, one.reason, one.requested_at)
+        refused = f"; refused: {one.refusal}" if one.refusal is not None else ""
+        yield f"  {one.action.value.lower()}: {asked}{refused}"
+
+
+def _asked(actor: str, reason: str | None, at: int) -> str:
+    why = f", {reason!r}" if reason else ""
+    return f"by {actor} at {instant(at)} UTC{why}"
 
 
 def detail_lines(detail: ExecutionDetail) -> Iterator[str]:

@@ -4,10 +4,12 @@ import pytest
 
 import triolet.actors as face
 from triolet.actors import BatchStatus, TrioletError
+from triolet.actors.cli.confirming import ConfirmationMissing
 from triolet.actors.cli.exit_codes import (
     BY_ERROR,
     BY_STATUS,
     CONFLICT,
+    DEADLINE,
     DEFINITION,
     DONE,
     INTERNAL,
@@ -18,10 +20,12 @@ from triolet.actors.cli.exit_codes import (
     REFUSED,
     SECOND_SIGNAL,
     STORE,
+    UNCONFIRMED,
     UNKNOWN,
     USAGE,
     exit_of,
 )
+from triolet.actors.cli.operating import OwnerGone, UsageInvalid
 from triolet.actors.cli.output import OutputFailed
 from triolet.actors.cli.target import TargetInvalid
 
@@ -65,11 +69,19 @@ def public_errors() -> list[type[TrioletError]]:
 def test_the_numbers_are_those_of_the_documented_table() -> None:
     codes = (DONE, USAGE, DEFINITION, REFUSED, NOT_FOUND, CONFLICT, UNKNOWN, STORE)
     assert codes == (0, 1, 2, 3, 4, 5, 6, 7)
+    assert (UNCONFIRMED, DEADLINE) == (8, 9)
     assert (OUTPUT_FAILED, JOB_FAILED, JOB_STOPPED) == (10, 11, 12)
     assert (INTERNAL, SECOND_SIGNAL) == (70, 130)
 
 
-EVERY: list[type[TrioletError]] = [*public_errors(), TargetInvalid, OutputFailed]
+EVERY: list[type[TrioletError]] = [
+    *public_errors(),
+    ConfirmationMissing,
+    OutputFailed,
+    OwnerGone,
+    TargetInvalid,
+    UsageInvalid,
+]
 
 
 def number_of(kind: type[TrioletError]) -> int:
@@ -113,6 +125,15 @@ def test_every_end_of_a_job_has_its_own_exit_code() -> None:
         ("execution_not_found", 4),
         ("already_running", 5),
         ("lease_lost", 5),
+        ("usage_invalid", 1),
+        ("action_not_allowed", 3),
+        ("not_latest_attempt", 3),
+        ("other_instance", 3),
+        ("evidence_changed", 5),
+        ("operation_id_conflict", 5),
+        ("stale_version", 5),
+        ("confirmation_missing", 8),
+        ("owner_gone", 9),
         ("output_failed", 10),
         ("internal_error", 70),
         ("outcome_unresolved", 6),
