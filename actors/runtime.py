@@ -33,6 +33,7 @@ from ..storage.model.errors import (
 )
 from ..storage.model.status import BatchStatus
 from ..storage.stores import SQLITE, StoreOptions, open_store, sqlite_path
+from .job.events import Announcer, Event, EventKind
 from .job.execution import JobExecution, Stop
 from .job.launch import LaunchRequest, LaunchSettings, open_execution, request_of
 from .job.options import RuntimeOptions, check_type
@@ -323,6 +324,10 @@ async def _served(
     backends: Sequence[Backend], options: RuntimeOptions
 ) -> AsyncIterator[Runtime]:
     draw = options.random
+    announcer = Announcer(options.events, job="")
+
+    def retried(reason: str) -> None:
+        announcer.tell(Event(kind=EventKind.STORE_RETRIED, message=reason))
 
     def storage_actor(backend: Backend) -> StorageActor:
         return StorageActor(
@@ -331,6 +336,7 @@ async def _served(
             adaptive=backend.descriptor.inline and not options.inline,
             patience=options.patience,
             deadline=options.ask_deadline,
+            on_retry=retried,
         )
 
     pool = StoragePool(backends, storage_actor)

@@ -50,7 +50,6 @@ MAILBOX_CAPACITY = 1024
 DEADLINE_SECS = 30.0
 SILENCE_SHARE = 1 / 3
 """Of the deadline. A store that is silent for so long leaves time to settle."""
-ATTEMPTS_MAX = 6
 
 
 class _Ask:
@@ -91,6 +90,7 @@ class StorageActor:
         patience: Seconds for which a commit may keep the event loop, on average.
         deadline: Seconds within which an accepted command is carried out, refused, or
             reported as of unknown outcome.
+        on_retry: Called with the reason whenever a batch is sent again.
     """
 
     def __init__(
@@ -101,6 +101,7 @@ class StorageActor:
         adaptive: bool = True,
         patience: float = PATIENCE_SECS,
         deadline: float = DEADLINE_SECS,
+        on_retry: Callable[[str], None] = lambda reason: None,
     ) -> None:
         self.life = trio.CancelScope(shield=True)
         """Ends the actor. It outlives the cancellation of the scope around it, so that
@@ -108,6 +109,7 @@ class StorageActor:
         self._backend = backend
         self._new_id = new_id
         self._deadline = deadline
+        self._on_retry = on_retry
         self._silence = deadline * SILENCE_SHARE
         self._offload = Offload(adaptive=adaptive, patience=patience)
         self._mailbox: Mailbox[_Ask] = Mailbox(MAILBOX_CAPACITY)
@@ -202,20 +204,29 @@ class StorageActor:
         except StoreLocked:
             raise
         except StoreUnavailable as exc:
-            log.warning("a batch had no effect and is sent again: %s", exc)
+            self._tell(exc)
         return await self._again(batch, deadline)
 
     async def _again(
         self, batch: Sequence[Command[Any]], deadline: float
     ) -> Sequence[object]:
+        def told(state: tenacity.RetryCallState) -> None:
+            if state.outcome is not None:
+                self._tell(state.outcome.exception())
+
         with _shielded():
             return await tenacity.AsyncRetrying(
                 sleep=trio.sleep,
                 retry=tenacity.retry_if_exception(_is_transient),
                 wait=tenacity.wait_exponential(0.05, max=2),
                 stop=partial(_given_up, deadline),
+                before_sleep=told,
                 reraise=True,
             )(self._once, batch, deadline)
+
+    def _tell(self, reason: BaseException | None) -> None:
+        log.warning("a batch had no effect and is sent again: %s", reason)
+        self._on_retry(str(reason))
 
     async def _once(
         self, batch: Sequence[Command[Any]], deadline: float
@@ -295,8 +306,7 @@ def _is_transient(exc: BaseException) -> bool:
 
 
 def _given_up(deadline: float, state: tenacity.RetryCallState) -> bool:
-    late = trio.current_time() >= deadline
-    return late or state.attempt_number >= ATTEMPTS_MAX
+    return trio.current_time() >= deadline
 
 
 def _transactions(asks: Sequence[_Ask]) -> Sequence[Sequence[_Ask]]:
