@@ -10,23 +10,13 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import tenacity
 import trio
-from attrs import frozen
 
-from ...storage.backend import (
-    AnswerLost,
-    Backend,
-    Committed,
-    Pause,
-    Readable,
-    Wait,
-    WaitedTooLong,
-    Waits,
-)
+from ...storage.backend import AnswerLost, Backend, Committed, Pause, Waits
 from ...storage.commands import Command
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
@@ -36,6 +26,7 @@ from ...storage.model.errors import (
     StoreUnavailable,
     TrioletError,
 )
+from .driving import Done, Step, give_up, resume, waited
 from .mailbox import Mailbox, Slot
 from .offload import PATIENCE_SECS, Offload
 
@@ -65,19 +56,6 @@ class _Ask:
 def _shielded() -> Iterator[None]:
     with trio.CancelScope(shield=True):
         yield
-
-
-@frozen
-class _Done(Generic[T]):
-    result: T
-
-
-def _resume(waits: Waits[T]) -> Wait | _Done[T]:
-    """Go on to the next wait or to the end; StopIteration cannot leave a coroutine."""
-    try:
-        return next(waits)
-    except StopIteration as end:
-        return _Done(end.value)
 
 
 class StorageActor:
@@ -260,45 +238,23 @@ class StorageActor:
 
     async def _drive(self, waits: Waits[T]) -> T:
         """Run an operation to its end: a commit under way is never cancelled."""
+        step: Step[T] = Pause(0.0)
         if not self._offload.threaded:
-            step = self._offload.inline(_resume, waits)
-            if isinstance(step, _Done):
+            step = self._offload.inline(resume, waits)
+            if isinstance(step, Done):
                 return step.result
-        else:
-            step = Pause(0.0)
         with _shielded():
-            while True:
-                if await self._waited(step):
+            while not isinstance(step, Done):
+                if await waited(step, self._silence):
                     step = await self._resumed(waits)
                 else:
-                    step = _give_up(waits)
-                if isinstance(step, _Done):
-                    return step.result
+                    step = give_up(waits)
+        return step.result
 
-    async def _waited(self, wait: Wait) -> bool:
-        """Wait; False when a socket was silent for too long."""
-        if isinstance(wait, Pause):
-            if wait.seconds:
-                await trio.sleep(wait.seconds)
-            return True
-        with trio.move_on_after(self._silence) as scope:
-            if isinstance(wait, Readable):
-                await trio.lowlevel.wait_readable(wait.fd)
-            else:
-                await trio.lowlevel.wait_writable(wait.fd)
-        return not scope.cancelled_caught
-
-    async def _resumed(self, waits: Waits[T]) -> Wait | _Done[T]:
+    async def _resumed(self, waits: Waits[T]) -> Step[T]:
         if self._offload.threaded:
-            return await self._offload.in_thread(_resume, waits)
-        return self._offload.inline(_resume, waits)
-
-
-def _give_up(waits: Waits[T]) -> Wait | _Done[T]:
-    try:
-        return waits.throw(WaitedTooLong())
-    except StopIteration as end:
-        return _Done(end.value)
+            return await self._offload.in_thread(resume, waits)
+        return self._offload.inline(resume, waits)
 
 
 def _is_transient(exc: BaseException) -> bool:
