@@ -104,6 +104,8 @@ if TYPE_CHECKING:
     from .job.events import Event as Event
     from .job.events import EventKind as EventKind
     from .job.events import EventSink as EventSink
+    from .job.launch import ComponentsInUse as ComponentsInUse
+    from .job.launch import ShuttingDown as ShuttingDown
     from .job.logs import Correlated as Correlated
     from .job.options import RuntimeOptions as RuntimeOptions
     from .job.report import JobFailed as JobFailed
@@ -127,9 +129,7 @@ if TYPE_CHECKING:
     from .plan.definition import Parameter as Parameter
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
-    from .runtime import ComponentsInUse as ComponentsInUse
     from .runtime import Runtime as Runtime
-    from .runtime import ShuttingDown as ShuttingDown
     from .runtime import open_runtime as open_runtime
 else:
 
@@ -164,6 +164,7 @@ _HOMES = (
     ".job.context",
     ".job.options",
     ".job.boundary",
+    ".job.launch",
     ".job.restarting",
     ".runtime",
 )

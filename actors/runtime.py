@@ -23,12 +23,18 @@ from ..storage.model.errors import (
     InvalidParameter,
     InvalidValue,
     StoreError,
-    TrioletError,
-    error,
 )
 from ..storage.stores import SQLITE, StoreOptions, open_store, sqlite_path
+from .job.events import Announcer, Event, EventKind
 from .job.execution import JobExecution, Stop
-from .job.launch import LaunchRequest, LaunchSettings, open_execution, request_of
+from .job.launch import (
+    ComponentsInUse,
+    LaunchRequest,
+    LaunchSettings,
+    ShuttingDown,
+    open_execution,
+    request_of,
+)
 from .job.operating import Operator
 from .job.options import RuntimeOptions, check_type
 from .job.report import LaunchReport
@@ -47,32 +53,6 @@ log = logging.getLogger("triolet.runtime")
 
 STOPS_MAX = 8
 """A stop is said once; further ones while the first is taken in may be dropped."""
-
-
-@error
-class ShuttingDown(TrioletError):
-    """The runtime takes no more work; nothing was written."""
-
-    code = "shutting_down"
-
-    def __str__(self) -> str:
-        """Say in one sentence what is wrong, where, and how to mend it."""
-        return "the runtime is being stopped and takes no more launches"
-
-
-@error
-class ComponentsInUse(TrioletError):
-    """A running launch uses the same reader or writer objects; nothing was written."""
-
-    code = "components_in_use"
-    job: str
-
-    def __str__(self) -> str:
-        """Say in one sentence what is wrong, where, and how to mend it."""
-        return (
-            f"a reader or writer of job {self.job!r} is in use by another launch: build "
-            "the job anew for each launch that runs at the same time"
-        )
 
 
 class Runtime(Operator):
@@ -335,6 +315,10 @@ async def _served(
     backends: Sequence[Backend], options: RuntimeOptions
 ) -> AsyncIterator[Runtime]:
     draw = options.random
+    announcer = Announcer(options.events, job="")
+
+    def retried(reason: str) -> None:
+        announcer.tell(Event(kind=EventKind.STORE_RETRIED, message=reason))
 
     def storage_actor(backend: Backend) -> StorageActor:
         return StorageActor(
@@ -343,6 +327,7 @@ async def _served(
             adaptive=backend.descriptor.inline and not options.inline,
             patience=options.patience,
             deadline=options.ask_deadline,
+            on_retry=retried,
         )
 
     pool = StoragePool(backends, storage_actor)

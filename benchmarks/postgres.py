@@ -8,17 +8,28 @@ import trio
 from attrs import frozen
 
 from tests.postgres.server import Server
-from triolet.actors import Runtime, open_runtime
+from triolet.actors import (
+    BatchStatus,
+    CompiledJob,
+    Job,
+    Runtime,
+    Step,
+    compile_job,
+    open_runtime,
+)
 
 from .benchmark import Benchmark, Workspace
 from .noop import STEPS, launch_at_once, launch_in_turn, launch_one
 from .postgres_limit import bare_steps
-from .rounds import ROUNDS, compared, in_turns
+from .rounds import ROUNDS, Round, compared, in_turns
 from .rows import Row, check
 from .sqlite import Launches
 
 SEQUENTIAL_TARGET = 0.7
 CONCURRENT_TARGET = 2.5
+RESTART_STEPS = 1000
+RESTART_TARGET = 1.5
+RESTART_EXTRA_SECS = 0.02
 
 
 @frozen(kw_only=True)
@@ -28,6 +39,7 @@ class Size:
     transactions: int = 2000
     in_turn: int = 200
     at_once: int = 500
+    steps: int = RESTART_STEPS
     rounds: int = ROUNDS
 
 
@@ -85,7 +97,69 @@ def concurrent(name: str, workspace: Workspace, size: Size = FULL_SIZE) -> Row:
     return compared(name, "steps/s", "higher", CONCURRENT_TARGET, rounds)
 
 
+async def _nothing(_: object) -> None:
+    pass
+
+
+class _Dies:
+    """A last step that fails the first time."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+
+    async def __call__(self, _: object) -> None:
+        self.tries += 1
+        if self.tries == 1:
+            raise RuntimeError("the last step dies once")
+
+
+def _long_job(steps: int) -> CompiledJob:
+    every = [Step(f"step-{number}", _nothing) for number in range(steps - 1)]
+    return compile_job(Job("long", [*every, Step("last", _Dies())]))
+
+
+async def _restarted(url: str, steps: int) -> tuple[float, float]:
+    """Give the seconds of a query of the same rows, and of the restart."""
+    job = _long_job(steps)
+    async with open_runtime(url) as runtime:
+        report = await runtime.launch(job)
+        check(report.status, BatchStatus.FAILED, "the job's status")
+    query = _query_secs(url, steps)
+    async with open_runtime(url) as runtime:
+        began = time.perf_counter()
+        report = await runtime.launch(job)
+        took = time.perf_counter() - began
+    check(report.status, BatchStatus.COMPLETED, "the job's status")
+    reused = sum(step.reused for step in report.steps)
+    check(reused, steps - 1, "steps that were reused")
+    return query, took
+
+
+def _query_secs(url: str, steps: int) -> float:
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT 1")
+        began = time.perf_counter()
+        rows = connection.execute("SELECT * FROM triolet.step").fetchall()
+        took = time.perf_counter() - began
+    check(len(rows), steps, "step rows")
+    return took
+
+
+def restart(name: str, workspace: Workspace, size: Size = FULL_SIZE) -> Row:
+    """Measure the restart of a job of 1,000 steps that died in its last one."""
+    rounds = []
+    with Server(parent=workspace.folder) as server:
+        for _ in range(size.rounds):
+            server.create_database("durable")
+            query, took = trio.run(_restarted, server.url("durable"), size.steps)
+            server.drop_database("durable")
+            bound = RESTART_TARGET * query + RESTART_EXTRA_SECS
+            rounds.append(Round(bound * 1000, took * 1000))
+    return compared(name, "ms", "lower", 1.0, rounds)
+
+
 BENCHMARKS = (
     Benchmark("postgres.sequential", sequential),
     Benchmark("postgres.concurrent", concurrent),
+    Benchmark("postgres.restart", restart),
 )

@@ -113,6 +113,35 @@ class Backend(Protocol):
         """Give up the connection; what was not committed is rolled back."""
 
 
+@frozen
+class Notice:
+    """Something that another process has committed: a reason to look."""
+
+    channel: str
+    payload: str
+
+
+class Listener(Protocol):
+    """Hears notices from the store; they are lost while it is not connected."""
+
+    def connect(self) -> Waits[None]:
+        """Begin to listen, or begin again.
+
+        Raises:
+            StoreError: The store cannot be reached.
+        """
+
+    def notices(self) -> Waits[Sequence[Notice]]:
+        """Wait for notices; none when it was told to give up waiting.
+
+        Raises:
+            StoreError: The connection broke.
+        """
+
+    def close(self) -> None:
+        """Stop listening."""
+
+
 def drive(waits: Waits[T], *, timeout: float | None = None) -> T:
     """Run an operation to its end in a synchronous caller, blocking when it waits.
 

@@ -2,13 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from urllib.parse import unquote
 
 from attrs import frozen
 
-from .backend import Backend
+from .backend import Backend, Listener
 from .model.errors import DriverMissing, InvalidValue
 
 SQLITE = "sqlite:///"
@@ -85,6 +85,21 @@ def open_store(url: str, options: StoreOptions | None = None) -> Backend:
         "must be sqlite:///FILE, sqlite:////ABSOLUTE/FILE, "
         "postgresql://USER@HOST/DATABASE or memory:",
     )
+
+
+def listener_of(url: str, channels: Sequence[str]) -> Listener | None:
+    """Make a listener on a store; None for a store that cannot push.
+
+    Raises:
+        InvalidValue: The URL is not one of a store.
+        DriverMissing: psycopg is not installed.
+    """
+    if not url.startswith(POSTGRES):
+        return None
+    _require_driver()
+    from .postgres import PostgresListener
+
+    return PostgresListener(url, channels)
 
 
 def _require_driver() -> None:

@@ -34,6 +34,7 @@ class EventKind(StrEnum):
     START_LIMIT_EXCEEDED = "step.start_limit_exceeded"
     STOP_REQUESTED = "job.stop_requested"
     STOP_WAITING = "job.stop_waiting"
+    STORE_RETRIED = "store.retried"
 
 
 @frozen(kw_only=True)

@@ -20,7 +20,7 @@ from ...storage.commands import (
     Opened,
     OpenExecution,
 )
-from ...storage.model.errors import InvalidValue
+from ...storage.model.errors import InvalidValue, TrioletError, error
 from ...storage.model.parameters import ParameterSet
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
@@ -41,6 +41,32 @@ log = logging.getLogger("triolet.job")
 MICROS = 1_000_000
 SETTLING_SECS = 0.01
 """Beyond the end of a lease, so that it has run out when we ask again."""
+
+
+@error
+class ShuttingDown(TrioletError):
+    """The runtime takes no more work; nothing was written."""
+
+    code = "shutting_down"
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return "the runtime is being stopped and takes no more launches"
+
+
+@error
+class ComponentsInUse(TrioletError):
+    """A running launch uses the same reader or writer objects; nothing was written."""
+
+    code = "components_in_use"
+    job: str
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"a reader or writer of job {self.job!r} is in use by another launch: build "
+            "the job anew for each launch that runs at the same time"
+        )
 
 
 @frozen(kw_only=True)

@@ -10,23 +10,13 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import tenacity
 import trio
-from attrs import frozen
 
-from ...storage.backend import (
-    AnswerLost,
-    Backend,
-    Committed,
-    Pause,
-    Readable,
-    Wait,
-    WaitedTooLong,
-    Waits,
-)
+from ...storage.backend import AnswerLost, Backend, Committed, Pause, Waits
 from ...storage.commands import Command
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
@@ -36,6 +26,7 @@ from ...storage.model.errors import (
     StoreUnavailable,
     TrioletError,
 )
+from .driving import Done, Step, give_up, resume, waited
 from .mailbox import Mailbox, Slot
 from .offload import PATIENCE_SECS, Offload
 
@@ -50,7 +41,6 @@ MAILBOX_CAPACITY = 1024
 DEADLINE_SECS = 30.0
 SILENCE_SHARE = 1 / 3
 """Of the deadline. A store that is silent for so long leaves time to settle."""
-ATTEMPTS_MAX = 6
 
 
 class _Ask:
@@ -68,19 +58,6 @@ def _shielded() -> Iterator[None]:
         yield
 
 
-@frozen
-class _Done(Generic[T]):
-    result: T
-
-
-def _resume(waits: Waits[T]) -> Wait | _Done[T]:
-    """Go on to the next wait or to the end; StopIteration cannot leave a coroutine."""
-    try:
-        return next(waits)
-    except StopIteration as end:
-        return _Done(end.value)
-
-
 class StorageActor:
     """Serialises the commands of a store.
 
@@ -91,6 +68,7 @@ class StorageActor:
         patience: Seconds for which a commit may keep the event loop, on average.
         deadline: Seconds within which an accepted command is carried out, refused, or
             reported as of unknown outcome.
+        on_retry: Called with the reason whenever a batch is sent again.
     """
 
     def __init__(
@@ -101,6 +79,7 @@ class StorageActor:
         adaptive: bool = True,
         patience: float = PATIENCE_SECS,
         deadline: float = DEADLINE_SECS,
+        on_retry: Callable[[str], None] = lambda reason: None,
     ) -> None:
         self.life = trio.CancelScope(shield=True)
         """Ends the actor. It outlives the cancellation of the scope around it, so that
@@ -108,6 +87,7 @@ class StorageActor:
         self._backend = backend
         self._new_id = new_id
         self._deadline = deadline
+        self._on_retry = on_retry
         self._silence = deadline * SILENCE_SHARE
         self._offload = Offload(adaptive=adaptive, patience=patience)
         self._mailbox: Mailbox[_Ask] = Mailbox(MAILBOX_CAPACITY)
@@ -202,20 +182,29 @@ class StorageActor:
         except StoreLocked:
             raise
         except StoreUnavailable as exc:
-            log.warning("a batch had no effect and is sent again: %s", exc)
+            self._tell(exc)
         return await self._again(batch, deadline)
 
     async def _again(
         self, batch: Sequence[Command[Any]], deadline: float
     ) -> Sequence[object]:
+        def told(state: tenacity.RetryCallState) -> None:
+            if state.outcome is not None:
+                self._tell(state.outcome.exception())
+
         with _shielded():
             return await tenacity.AsyncRetrying(
                 sleep=trio.sleep,
                 retry=tenacity.retry_if_exception(_is_transient),
                 wait=tenacity.wait_exponential(0.05, max=2),
                 stop=partial(_given_up, deadline),
+                before_sleep=told,
                 reraise=True,
             )(self._once, batch, deadline)
+
+    def _tell(self, reason: BaseException | None) -> None:
+        log.warning("a batch had no effect and is sent again: %s", reason)
+        self._on_retry(str(reason))
 
     async def _once(
         self, batch: Sequence[Command[Any]], deadline: float
@@ -249,45 +238,23 @@ class StorageActor:
 
     async def _drive(self, waits: Waits[T]) -> T:
         """Run an operation to its end: a commit under way is never cancelled."""
+        step: Step[T] = Pause(0.0)
         if not self._offload.threaded:
-            step = self._offload.inline(_resume, waits)
-            if isinstance(step, _Done):
+            step = self._offload.inline(resume, waits)
+            if isinstance(step, Done):
                 return step.result
-        else:
-            step = Pause(0.0)
         with _shielded():
-            while True:
-                if await self._waited(step):
+            while not isinstance(step, Done):
+                if await waited(step, self._silence):
                     step = await self._resumed(waits)
                 else:
-                    step = _give_up(waits)
-                if isinstance(step, _Done):
-                    return step.result
+                    step = give_up(waits)
+        return step.result
 
-    async def _waited(self, wait: Wait) -> bool:
-        """Wait; False when a socket was silent for too long."""
-        if isinstance(wait, Pause):
-            if wait.seconds:
-                await trio.sleep(wait.seconds)
-            return True
-        with trio.move_on_after(self._silence) as scope:
-            if isinstance(wait, Readable):
-                await trio.lowlevel.wait_readable(wait.fd)
-            else:
-                await trio.lowlevel.wait_writable(wait.fd)
-        return not scope.cancelled_caught
-
-    async def _resumed(self, waits: Waits[T]) -> Wait | _Done[T]:
+    async def _resumed(self, waits: Waits[T]) -> Step[T]:
         if self._offload.threaded:
-            return await self._offload.in_thread(_resume, waits)
-        return self._offload.inline(_resume, waits)
-
-
-def _give_up(waits: Waits[T]) -> Wait | _Done[T]:
-    try:
-        return waits.throw(WaitedTooLong())
-    except StopIteration as end:
-        return _Done(end.value)
+            return await self._offload.in_thread(resume, waits)
+        return self._offload.inline(resume, waits)
 
 
 def _is_transient(exc: BaseException) -> bool:
@@ -295,8 +262,7 @@ def _is_transient(exc: BaseException) -> bool:
 
 
 def _given_up(deadline: float, state: tenacity.RetryCallState) -> bool:
-    late = trio.current_time() >= deadline
-    return late or state.attempt_number >= ATTEMPTS_MAX
+    return trio.current_time() >= deadline
 
 
 def _transactions(asks: Sequence[_Ask]) -> Sequence[Sequence[_Ask]]:

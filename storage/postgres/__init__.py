@@ -1,5 +1,6 @@
 """The PostgreSQL store."""
 
 from .backend import PostgresBackend, migrate_database, open_postgres
+from .listening import PostgresListener
 
-__all__ = ["PostgresBackend", "migrate_database", "open_postgres"]
+__all__ = ["PostgresBackend", "PostgresListener", "migrate_database", "open_postgres"]

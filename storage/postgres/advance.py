@@ -1,6 +1,6 @@
 """`Advance` as one statement, for each combination of parts that is common."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 from attrs import frozen
@@ -157,34 +157,31 @@ def _decision_values(command: Advance) -> list[Value]:
     every = command.decisions
     reused = [one.reused for one in every]
     return [
-        _array(one.sequence for one in every),
-        _array(one.source for one in every),
-        _array(one.visit for one in every),
-        _array(one.step_id for one in every),
-        _array(one.kind.value for one in every),
-        _array(one.outcome for one in every),
-        _array(encode_target(one.target) for one in every),
-        _array(one.digest for one in every),
-        _array(None if one is None else one.execution_id for one in reused),
-        _array(None if one is None else one.sequence for one in reused),
+        _numbers([one.sequence for one in every]),
+        _texts([one.source for one in every]),
+        _numbers([one.visit for one in every]),
+        _numbers([one.step_id for one in every]),
+        _texts([one.kind.value for one in every]),
+        _texts([one.outcome for one in every]),
+        _texts([encode_target(one.target) for one in every]),
+        _texts([f"\\x{one.digest.hex()}" for one in every]),
+        _numbers([None if one is None else one.execution_id for one in reused]),
+        _numbers([None if one is None else one.sequence for one in reused]),
     ]
 
 
-def _array(values: Iterable[str | int | bytes | None]) -> str:
-    """Write a PostgreSQL array."""
-    return "{" + ",".join(_element(value) for value in values) + "}"
+def _numbers(values: Sequence[int | None]) -> str:
+    """Write an array of numbers as PostgreSQL reads it."""
+    return str(list(values)).translate(_BRACES).replace("None", "NULL")
 
 
-def _element(value: str | int | bytes | None) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case int():
-            return str(value)
-        case bytes():
-            return f'"\\\\x{value.hex()}"'
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def _texts(values: Sequence[str]) -> str:
+    """Write an array of texts as PostgreSQL reads it."""
+    return "{" + ",".join([f'"{value.translate(_ESCAPES)}"' for value in values]) + "}"
+
+
+_BRACES = str.maketrans("[]", "{}")
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
 def _decision_part(before: str, finished: str, numbers: Numbers) -> str:

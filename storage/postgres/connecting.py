@@ -17,6 +17,7 @@ from .wire import ConnectionLost, Wire, open_wire
 CONNECT_SECS = 10.0
 """For which a server that does not answer is tried, unless connect_timeout says else."""
 PAUSE_SECS = 0.25
+_HINT = "Is the server running"
 OLDEST_SERVER = 150_000
 
 _SETTINGS = {
@@ -64,7 +65,9 @@ def address_of(url: str) -> Address:
     """
     try:
         given = conninfo_to_dict(url)
-    except ProgrammingError as exc:
+        ports = [int(part) for part in str(given.get("port") or 5432).split(",")]
+        secs = float(given.get("connect_timeout") or CONNECT_SECS)
+    except (ProgrammingError, ValueError) as exc:
         unknown = re.search(r'invalid URI query parameter: "(\w+)"', str(exc))
         why = f" (it has no option {unknown[1]!r})" if unknown else ""
         raise InvalidValue(
@@ -77,10 +80,8 @@ def address_of(url: str) -> Address:
     wanted = {**_DEFAULTS, **kept, "client_encoding": "utf8"}
     wanted["options"] = f"{settings} {given.get('options') or ''}".strip()
     host = given.get("host") or given.get("hostaddr") or "the local socket"
-    port = given.get("port") or 5432
     database = given.get("dbname") or given.get("user") or ""
-    secs = float(given.get("connect_timeout") or CONNECT_SECS)
-    where = f"database {database!r} on {host}, port {port}"
+    where = f"database {database!r} on {host}, port {ports[0]}"
     return Address(make_conninfo(**wanted), where, secs)
 
 
@@ -130,5 +131,6 @@ def connect_patiently(address: Address, application: str) -> Waits[Wire]:
 
 def _in_one_line(text: str) -> str:
     """Keep libpq's last sentence; it names addresses and users, never a password."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "no reason was given"
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not line.startswith(_HINT)]
+    return said[-1] if said else "no reason was given"

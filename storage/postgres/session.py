@@ -27,6 +27,13 @@ class PostgresSession:
         result = yield from self._one((sql, values))
         return result.rows
 
+    def fetch_each(
+        self, queries: Sequence[str], values: Sequence[Value]
+    ) -> Waits[list[list[Row]]]:
+        """Give the rows of several queries that bind the same values, in one trip."""
+        results = yield from self._wire.exchange([(sql, values) for sql in queries])
+        return [result.rows for result in results]
+
     def change(self, sql: str, values: Sequence[Value]) -> Waits[int]:
         """Carry out a statement; give the number of rows that it changed."""
         result = yield from self._keyed((sql, values))

@@ -5,21 +5,20 @@ sent together costs one round trip. Waiting is yielded, so that an event loop ca
 the socket.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from typing import TypeAlias
 
 import psycopg
 from attrs import frozen
 from psycopg import OperationalError, pq
+from psycopg.adapt import Transformer
 
 from ..backend import Readable, Waits, Writable
 from ..model.errors import InternalError
 from ..sql.session import Row, Value
 
 Statement: TypeAlias = tuple[str, Sequence[Value]]
-
-_INT8, _INT4, _BYTEA = 20, 23, 17
 
 
 class ConnectionLost(Exception):
@@ -50,39 +49,12 @@ class Result:
     """The command's name, as the server calls it."""
 
 
-def _bytea(value: bytes) -> bytes:
-    return bytes.fromhex(value[2:].decode())
-
-
-_DECODERS: dict[int, Callable[[bytes], str | int | bytes]] = {
-    _INT8: int,
-    _INT4: int,
-    _BYTEA: _bytea,
-}
-
-
 def _encoded(value: Value) -> bytes | None:
     if value is None:
         return None
     if isinstance(value, bytes):
         return b"\\x" + value.hex().encode()
     return str(value).encode()
-
-
-def _decoded(result: pq.abc.PGresult) -> Result:
-    decoders = [
-        _DECODERS.get(result.ftype(column), bytes.decode)
-        for column in range(result.nfields)
-    ]
-    get = result.get_value
-    rows = [
-        tuple(
-            None if (value := get(row, column)) is None else decode(value)
-            for column, decode in enumerate(decoders)
-        )
-        for row in range(result.ntuples)
-    ]
-    return Result(rows, result.command_tuples or 0, result.command_status or b"")
 
 
 def open_wire(conninfo: bytes) -> Waits["Wire"]:
@@ -123,6 +95,7 @@ class Wire:
         self.connection = psycopg.Connection[Row](raw)
         """The same connection, for user code that needs a cursor."""
         self.connection.autocommit = True  # transactions are ours
+        self._transformer = Transformer(self.connection)
         self._prepared: dict[str, bytes] = {}
         self._names = count()
 
@@ -174,7 +147,7 @@ class Wire:
             match answer.status:
                 case pq.ExecStatus.TUPLES_OK | pq.ExecStatus.COMMAND_OK:
                     if preparing is None:
-                        results.append(_decoded(answer))
+                        results.append(self._decoded(answer))
                     continue
                 case pq.ExecStatus.FATAL_ERROR:
                     refusal = refusal or _refusal(index, answer)
@@ -185,6 +158,27 @@ class Wire:
         if refusal is not None:
             raise refusal
         return results
+
+    def _decoded(self, result: pq.abc.PGresult) -> Result:
+        transformer = self._transformer
+        transformer.set_pgresult(result, set_loaders=True)
+        rows: list[Row] = transformer.load_rows(0, result.ntuples, tuple)
+        return Result(rows, result.command_tuples or 0, result.command_status or b"")
+
+    def notices(self) -> list[tuple[str, str]]:
+        """Take the notifications that have arrived: (channel, payload).
+
+        Raises:
+            ConnectionLost: The connection broke.
+        """
+        try:
+            self.raw.consume_input()
+        except OperationalError as exc:
+            raise ConnectionLost(str(exc)) from exc
+        heard = []
+        while (notice := self.raw.notifies()) is not None:
+            heard.append((notice.relname.decode(), notice.extra.decode()))
+        return heard
 
     def script(self, sql: str) -> Waits[None]:
         """Carry out many statements that bind nothing, as one.

@@ -60,10 +60,10 @@ def list_operations(
     key = (question.execution_id,)
     if not (yield from db.fetch(_KNOWN, key)):
         raise ExecutionNotFound(question.execution_id)
-    recoveries = yield from db.fetch(_RECOVERIES, key)
-    operations = yield from db.fetch(_OPERATIONS, key)
+    queries = (_STOP, _RECOVERIES, _OPERATIONS)
+    stops, recoveries, operations = yield from db.fetch_each(queries, key)
     return OperatorHistory(
-        stop=(yield from _stop(db, question.execution_id)),
+        stop=stop_of(stops[0]) if stops else None,
         recoveries=tuple(map(recovery_of, recoveries)),
         operations=tuple(map(operation_of, operations)),
     )

@@ -39,7 +39,7 @@ class _Previous:
     owner_id: int
     ended_at: int | None
     fingerprint: bytes
-    manifest: str
+    definition_id: int
 
 
 def open_execution(
@@ -179,7 +179,7 @@ def _insert_instance(
 
 _PREVIOUS = (
     "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, d.fingerprint, "
-    "d.manifest FROM triolet.execution e "
+    "d.id FROM triolet.execution e "
     "JOIN triolet.definition d ON d.id = e.definition_id "
     "WHERE e.instance_id = $1 ORDER BY e.attempt DESC LIMIT 1 FOR UPDATE OF e"
 )
@@ -215,10 +215,12 @@ def _may_follow(
                 raise AlreadyRunning(previous.id, previous.owner_id, facts, left)
             took_over = previous.id
     if previous.fingerprint != command.definition.fingerprint:
-        raise IncompatibleDefinition(command.job, previous.id, previous.manifest)
+        ((stored,),) = yield from db.fetch(_MANIFEST, (previous.definition_id,))
+        raise IncompatibleDefinition(command.job, previous.id, stored)
     return took_over
 
 
+_MANIFEST = "SELECT manifest FROM triolet.definition WHERE id = $1"
 _LATEST_STEPS = f"{STEP} WHERE {LATEST.format(instance='$1')} ORDER BY s.node, s.visit"
 _STARTS = (
     "SELECT s.node, s.visit, count(*) FROM triolet.step s "
@@ -233,10 +235,8 @@ _DECIDED = (
 
 def snapshot_of(db: Session, instance_id: int) -> Waits[Snapshot]:
     """Collect what the instance has behind it."""
-    key = (instance_id,)
-    steps = yield from db.fetch(_LATEST_STEPS, key)
-    starts = yield from db.fetch(_STARTS, key)
-    decisions = yield from db.fetch(_DECIDED, key)
+    queries = (_LATEST_STEPS, _STARTS, _DECIDED)
+    steps, starts, decisions = yield from db.fetch_each(queries, (instance_id,))
     return Snapshot(
         tuple(step_of(row) for row in steps),
         tuple((row[0], row[1], row[2]) for row in starts),

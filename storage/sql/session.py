@@ -25,6 +25,11 @@ class Session(Protocol):
     def fetch(self, sql: str, values: Sequence[Value] = ()) -> Waits[list[Row]]:
         """Give the rows of a query."""
 
+    def fetch_each(
+        self, queries: Sequence[str], values: Sequence[Value]
+    ) -> Waits[list[list[Row]]]:
+        """Give the rows of several queries that bind the same values."""
+
     def change(self, sql: str, values: Sequence[Value]) -> Waits[int]:
         """Carry out a statement; give the number of rows that it changed.
 

@@ -45,6 +45,15 @@ class SqliteSession:
         yield from ()
         return self._db.execute(_TRANSLATED[sql], values).fetchall()
 
+    def fetch_each(
+        self, queries: Sequence[str], values: Sequence[Value]
+    ) -> Waits[list[list[Row]]]:
+        """Give the rows of several queries that bind the same values."""
+        yield from ()
+        return [
+            self._db.execute(_TRANSLATED[sql], values).fetchall() for sql in queries
+        ]
+
     def change(self, sql: str, values: Sequence[Value]) -> Waits[int]:
         """Carry out a statement; give the number of rows that it changed."""
         yield from ()

@@ -135,7 +135,11 @@ def _play(step: Step) -> Waits[None]:
 
 
 def make_actor(
-    backend: Backend, *, deadline: float = 30.0, adaptive: bool = False
+    backend: Backend,
+    *,
+    deadline: float = 30.0,
+    adaptive: bool = False,
+    on_retry: Callable[[str], None] = lambda reason: None,
 ) -> StorageActor:
     """Make an actor whose batch ids count from 1 and whose patience is `PATIENCE`."""
     ids = count(1)
@@ -145,6 +149,7 @@ def make_actor(
         deadline=deadline,
         adaptive=adaptive,
         patience=PATIENCE,
+        on_retry=on_retry,
     )
 
 

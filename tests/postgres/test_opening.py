@@ -1,0 +1,223 @@
+"""Opening a PostgreSQL store: what is refused, in which words, and with which rights."""
+
+import threading
+from collections.abc import Iterator
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.postgres.proxy import Proxy
+from tests.postgres.server import Server
+from tests.storage.client import FACTS
+from triolet.storage.backend import run
+from triolet.storage.commands import ListExecutions, RegisterOwner
+from triolet.storage.model.errors import (
+    InvalidValue,
+    SchemaMissing,
+    SchemaTooNew,
+    StoreUnavailable,
+    StoreUnusable,
+)
+from triolet.storage.postgres import connecting, schema
+from triolet.storage.stores import StoreOptions, migrate_store, open_store
+
+BATCH = UUID(int=1)
+REGISTER = RegisterOwner(FACTS, 1_000_000)
+SECRET = "s3cret-w0rd"
+
+
+def with_role(url: str, role: str, extra: str = "") -> str:
+    """Name another role, and a password that must not be seen, in a URL."""
+    scheme, _, rest = url.partition("://")
+    place = rest.rpartition("@")[2]
+    joint = "&" if "?" in place else "?"
+    return f"{scheme}://{role}:{SECRET}@{place}{joint + extra if extra else ''}"
+
+
+@pytest.fixture
+def roles(postgres: Server, postgres_url: str) -> Iterator[str]:
+    """Make the three roles as the documentation has them; give the URL."""
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        for role in ("migrator", "worker", "reader"):
+            admin.execute(
+                sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(f"t_{role}"))
+            )
+        database = admin.info.dbname
+        admin.execute(
+            sql.SQL("GRANT CREATE ON DATABASE {} TO t_migrator").format(
+                sql.Identifier(database)
+            )
+        )
+    migrate_store(with_role(postgres_url, "t_migrator"))
+    with psycopg.connect(with_role(postgres_url, "t_migrator"), autocommit=True) as it:
+        it.execute("GRANT USAGE ON SCHEMA triolet TO t_worker, t_reader")
+        it.execute(
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA triolet "
+            "TO t_worker"
+        )
+        it.execute(
+            "REVOKE INSERT, UPDATE, DELETE ON triolet.schema_version FROM t_worker"
+        )
+        it.execute("GRANT SELECT ON ALL TABLES IN SCHEMA triolet TO t_reader")
+    yield postgres_url
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        for role in ("t_migrator", "t_worker", "t_reader"):
+            admin.execute(sql.SQL("DROP OWNED BY {0}").format(sql.Identifier(role)))
+            admin.execute(sql.SQL("DROP ROLE {0}").format(sql.Identifier(role)))
+
+
+def test_a_worker_needs_no_right_to_change_the_schema(roles: str) -> None:
+    store = open_store(with_role(roles, "t_worker"))
+    assert run(store, BATCH, REGISTER).owner_id == 1
+    store.close()
+    with (
+        psycopg.connect(with_role(roles, "t_worker")) as worker,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        worker.execute("DROP TABLE triolet.step")
+
+
+def test_a_reader_may_look_and_nothing_else(roles: str) -> None:
+    url = with_role(roles, "t_reader")
+    store = open_store(url, StoreOptions(read_only=True))
+    assert run(store, BATCH, ListExecutions()).lines == ()
+    store.close()
+
+    with pytest.raises(StoreUnusable) as caught:
+        open_store(url)
+
+    assert "'t_reader' lacks DELETE on triolet.commit_marker, INSERT on" in str(
+        caught.value
+    )
+
+
+def test_a_missing_privilege_is_named(roles: str) -> None:
+    with psycopg.connect(roles, autocommit=True) as admin:
+        admin.execute("REVOKE UPDATE ON triolet.step FROM t_worker")
+    with pytest.raises(StoreUnusable, match=r"lacks UPDATE on triolet\.step: an owner"):
+        open_store(with_role(roles, "t_worker"))
+    with psycopg.connect(roles, autocommit=True) as admin:
+        admin.execute("REVOKE USAGE ON SCHEMA triolet FROM t_worker")
+    with pytest.raises(StoreUnusable, match="lacks USAGE on schema triolet"):
+        open_store(with_role(roles, "t_worker"))
+
+
+def test_who_may_not_make_the_schema_is_told_so(postgres_url: str) -> None:
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute("CREATE ROLE t_nobody LOGIN")
+        try:
+            with pytest.raises(StoreUnusable, match="lacks CREATE on database"):
+                open_store(with_role(postgres_url, "t_nobody"))
+        finally:
+            admin.execute("DROP ROLE t_nobody")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://h:x/y",
+        f"postgresql://user:{SECRET}%zz@host/db",
+        f"postgresql://user:{SECRET}@host/db?nope=1",
+        "postgresql://[::1/db",
+    ],
+)
+def test_a_wrong_url_is_refused_without_being_repeated(url: str) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        open_store(url)
+
+    assert "the store URL must be postgresql://USER@HOST:PORT/DATABASE" in str(
+        caught.value
+    )
+    assert SECRET not in str(caught.value)
+    assert ("'nope'" in str(caught.value)) == ("nope" in url)
+
+
+def test_a_wrong_password_is_said_at_once_and_not_repeated() -> None:
+    with Server(password="right") as server:
+        url = server.url().replace("right", SECRET)
+        with pytest.raises(StoreUnusable, match="password authentication failed") as it:
+            open_store(url)
+        assert SECRET not in str(it.value)
+        open_store(server.url()).close()
+
+
+def test_a_database_that_is_not_there_is_said_at_once(postgres: Server) -> None:
+    with pytest.raises(StoreUnusable, match='database "nowhere" does not exist'):
+        open_store(postgres.url("nowhere"))
+
+
+def test_a_server_that_is_down_is_tried_for_a_while() -> None:
+    url = "postgresql://me@127.0.0.1:9/db?connect_timeout=1"
+    with pytest.raises(StoreUnavailable, match=r"refused.*\(tried for 1 seconds\)"):
+        open_store(url)
+
+
+def test_a_server_that_comes_up_meanwhile_is_waited_for(postgres_url: str) -> None:
+    with Proxy(postgres_url) as proxy:
+        proxy.arm("refuse")
+        later = threading.Timer(0.6, proxy.heal)
+        later.start()
+        open_store(proxy.url).close()
+        later.join()
+
+
+def test_a_server_that_never_answers_is_not_waited_for_long(postgres_url: str) -> None:
+    with Proxy(postgres_url) as proxy:
+        proxy.arm("hold", 0)
+        with pytest.raises(
+            StoreUnavailable, match=r"did not answer .* within 2 seconds"
+        ):
+            open_store(f"{proxy.url}?connect_timeout=1")
+
+
+def test_a_server_that_is_too_old_is_refused(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "OLDEST_SERVER", 990_000)
+    with pytest.raises(
+        StoreUnusable, match=r"PostgreSQL \d+ is too old .* 15 or newer"
+    ):
+        open_store(postgres_url)
+
+
+def test_a_newer_schema_is_left_alone(postgres_url: str) -> None:
+    migrate_store(postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute("INSERT INTO triolet.schema_version VALUES (99, now())")
+    for attempt in (open_store, migrate_store):
+        with pytest.raises(SchemaTooNew):
+            attempt(postgres_url)
+
+
+def test_an_absent_schema_is_made_only_where_it_may_be(postgres_url: str) -> None:
+    with pytest.raises(SchemaMissing):
+        open_store(postgres_url, StoreOptions(create=False))
+    open_store(postgres_url).close()
+    open_store(postgres_url, StoreOptions(create=False)).close()
+
+
+def test_many_migrators_make_one_schema(postgres_url: str) -> None:
+    found: list[tuple[int, int]] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(migrate_store(postgres_url)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    newest = schema.NEWEST
+    assert sorted(found) == [(0, newest), *[(newest, newest)] * 3]
+
+
+def test_options_of_the_url_win_over_ours(postgres_url: str) -> None:
+    joint = "&" if "?" in postgres_url else "?"
+    asked = f"{postgres_url}{joint}options=-c%20statement_timeout%3D7s"
+    address = connecting.address_of(asked)
+    with psycopg.connect(address.conninfo) as connection:
+        shown = connection.execute("SHOW statement_timeout").fetchone()
+        planned = connection.execute("SHOW plan_cache_mode").fetchone()
+    assert (shown, planned) == (("7s",), ("force_generic_plan",))
+    assert "password" not in repr(address)
