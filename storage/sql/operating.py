@@ -41,11 +41,12 @@ _AUDIT = (
 
 def operate(db: Session, request: _Request, now: int) -> Waits[Operated | Rejection]:
     """Carry out an operator's request, or recall what came of it."""
+    # The lock comes first: who sends the same at the same time finds it recorded.
+    rows = yield from db.fetch(_TARGET, (request.execution_id,))
     key = (request.action.value, request.operation_id)
     recorded = yield from db.fetch(_RECORDED, key)
     if recorded:
         return _recalled(request, operation_of(recorded[0]))
-    rows = yield from db.fetch(_TARGET, (request.execution_id,))
     refusal: Rejection | None = ExecutionNotFound(request.execution_id)
     execution = result = None
     if rows:
