@@ -105,27 +105,41 @@ def stop(url: str, execution_id: int, asked: Asked, *, wait: bool) -> Answer:
         detail = _ended(url, execution_id)
         status = detail.execution.status
         return Answer(detail, [f"execution {execution_id} is {status}"])
-    return Answer(done, _stop_lines(done))
+    return Answer(done, _stop_lines(done, gone=_is_orphan(url, execution_id)))
 
 
 def _ended(url: str, execution_id: int) -> ExecutionDetail:
     """Wait for the end of an execution, or until nobody is there to bring it about."""
-    while found := ask(url, Diagnose(execution_id)).unresolved:
-        proposal = propose(found[0], is_alive(found[0].owner))
-        if proposal not in (Proposal.LEAVE, Proposal.WAIT):
+    while True:
+        if _is_orphan(url, execution_id):
             raise OwnerGone(execution_id)
+        detail = ask(url, ShowExecution(execution_id))
+        if detail.execution.status.finished:
+            return detail
         time.sleep(WAIT_SECS)
-    return ask(url, ShowExecution(execution_id))
 
 
-def _stop_lines(done: Operated) -> Iterator[str]:
+def _is_orphan(url: str, execution_id: int) -> bool:
+    """Tell whether an execution has not ended, and nobody works on it any more."""
+    found = ask(url, Diagnose(execution_id)).unresolved
+    if not found:
+        return False
+    proposal = propose(found[0], is_alive(found[0].owner))
+    return proposal not in (Proposal.LEAVE, Proposal.WAIT)
+
+
+def _stop_lines(done: Operated, *, gone: bool) -> Iterator[str]:
     operation = done.operation
     status = operation.result
-    if status in (BatchStatus.STARTING, BatchStatus.STARTED):
+    if gone:
+        yield str(OwnerGone(operation.execution_id))
+    elif status in (BatchStatus.STARTING, BatchStatus.STARTED):
         yield (
             f"the stop of execution {operation.execution_id} was requested: the process "
             "that runs it will see it within seconds"
         )
+    elif status is BatchStatus.STOPPING:
+        yield f"execution {operation.execution_id} is STOPPING already"
     else:
         yield f"execution {operation.execution_id} is {status}: there is nothing to stop"
 

@@ -23,7 +23,19 @@ from ..model.operation import (
 from ..model.status import BatchStatus
 from .command import Command, Question
 from .ownership import OwnerFacts
-from .questions import PAGE_MAX
+from .questions import PAGE_MAX, ExecutionNotFound
+
+
+def _check_execution(execution_id: int) -> None:
+    """Refuse what is no number of an execution, or one that no store can have.
+
+    Raises:
+        InvalidValue: It is no whole number.
+        ExecutionNotFound: It is out of the bounds of all stores.
+    """
+    if type(execution_id) is int and not 0 < execution_id <= COUNT_MAX:
+        raise ExecutionNotFound(execution_id)
+    check_whole("the number of an execution", execution_id, 1, COUNT_MAX)
 
 
 @frozen(kw_only=True)
@@ -31,8 +43,9 @@ class OperatorRequest(Command["Operated"]):
     """What all operator actions have in common.
 
     Raises:
-        InvalidValue: A word is empty, too long or cannot be printed, or a number is out
-            of its bounds.
+        InvalidValue: A word is empty, too long or cannot be printed, or the version is
+            no whole number.
+        ExecutionNotFound: No store can have such an execution.
     """
 
     execution_id: int
@@ -46,7 +59,7 @@ class OperatorRequest(Command["Operated"]):
 
     def __attrs_post_init__(self) -> None:
         check_words(self.operation_id, self.actor, self.reason)
-        check_whole("the number of an execution", self.execution_id, 0, COUNT_MAX)
+        _check_execution(self.execution_id)
         if self.expected_version is not None:
             check_whole("the expected version", self.expected_version, 0, COUNT_MAX)
 
@@ -182,7 +195,7 @@ class ListOperations(Question["OperatorHistory"]):
     execution_id: int
 
     def __attrs_post_init__(self) -> None:
-        check_whole("the number of an execution", self.execution_id, 0, COUNT_MAX)
+        _check_execution(self.execution_id)
 
 
 @frozen(kw_only=True)
@@ -206,7 +219,7 @@ class Diagnose(Question["Diagnosis"]):
     def __attrs_post_init__(self) -> None:
         check_whole("the limit of a diagnosis", self.limit, 0, PAGE_MAX)
         if self.execution_id is not None:
-            check_whole("the number of an execution", self.execution_id, 0, COUNT_MAX)
+            _check_execution(self.execution_id)
 
 
 @frozen(kw_only=True)

@@ -104,6 +104,8 @@ def test_what_has_ended_needs_no_stop(folder: Path, cli: Cli) -> None:
 def test_nobody_takes_in_the_stop_of_a_dead_process(folder: Path, cli: Cli) -> None:
     die(folder)
 
+    said = cli("stop", "1")
+    assert (said.code, "nobody works on it any more" in said.out) == (0, True)
     refused(cli("stop", "1", "--wait"), 9, "nobody works on it any more", "doctor")
     assert "a stop is pending: by " in cli("show", "1").out
 
@@ -239,6 +241,9 @@ def test_what_runs_is_not_recovered(folder: Path, cli: Cli) -> None:
         ["abandon", "7", "--reason", "x", "--yes"],
         ["recover", "7", "--abandon", "--reason", "x", "--yes"],
         ["restart", "7", "routes_jobs.py"],
+        ["stop", "7" * 30],
+        ["abandon", "0", "--reason", "x", "--yes"],
+        ["recover", "7" * 30, "--abandon", "--reason", "x", "--yes"],
     ],
 )
 def test_an_unknown_execution_is_not_found(
@@ -246,7 +251,7 @@ def test_an_unknown_execution_is_not_found(
 ) -> None:
     fail(folder, cli)
 
-    refused(cli(*words), 4, "no execution 7")
+    refused(cli(*words), 4, f"no execution {words[1]}")
 
 
 def test_no_operator_makes_a_store(folder: Path, cli: Cli) -> None:
