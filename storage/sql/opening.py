@@ -17,6 +17,7 @@ from ..commands import (
     Opened,
     OpenExecution,
     OutcomeUnresolved,
+    OwnerUnknown,
     RunUnknown,
     Snapshot,
 )
@@ -26,7 +27,7 @@ from ..model.status import BatchStatus, FailureCategory
 from . import ownership
 from .advancing import insert_step
 from .rows import COUNTS, DECISION, STEP, decision_of, step_of
-from .session import Session
+from .session import Row, Session
 
 
 @frozen
@@ -46,14 +47,12 @@ def open_execution(
     db: Session, command: OpenExecution, now: int
 ) -> Waits[Opened | OutcomeUnresolved]:
     """Find or create the instance and begin a new attempt at it."""
-    yield from ownership.facts_of(db, command.owner_id)
-    definition_id = yield from _definition(db, command)
-    parameters, run, instance_id = yield from _instance(db, command)
+    parameters, run = command.parameters, None
+    if command.anew:
+        parameters, run = yield from _free_run(db, command)
+    definition_id, instance_id, previous = yield from _look(db, command, parameters)
     if command.existing and instance_id is None:
         raise RunUnknown(command.job)
-    previous = None
-    if instance_id is not None:
-        previous = yield from _previous(db, instance_id)
     took_over = None
     if previous is not None:
         took_over = yield from _may_follow(db, command, previous, now)
@@ -91,19 +90,50 @@ _BY_FINGERPRINT = (
     "SELECT id FROM triolet.definition WHERE job = $1 AND fingerprint = $2"
 )
 _BY_REVISION = (
-    "SELECT manifest FROM triolet.definition WHERE job = $1 AND revision = $2"
+    "SELECT manifest FROM triolet.definition "
+    "WHERE job = $1 AND revision = $2 AND fingerprint <> $3"
+)
+_FIND = (
+    "SELECT id FROM triolet.instance WHERE job = $1 AND instance_key = $2 "
+    "FOR NO KEY UPDATE"
+)
+_PREVIOUS = (
+    "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, d.fingerprint, d.id "
+    "FROM triolet.execution e JOIN triolet.definition d ON d.id = e.definition_id "
+    "WHERE e.instance_id = (SELECT id FROM triolet.instance "
+    "WHERE job = $1 AND instance_key = $2) "
+    "ORDER BY e.attempt DESC LIMIT 1 FOR UPDATE OF e"
 )
 
 
-def _definition(db: Session, command: OpenExecution) -> Waits[int | None]:
+def _look(
+    db: Session, command: OpenExecution, parameters: ParameterSet
+) -> Waits[tuple[int | None, int | None, _Previous | None]]:
+    """Give the ids of definition and instance, and the latest attempt, as far as known."""
     job, definition = command.job, command.definition
-    rows = yield from db.fetch(_BY_FINGERPRINT, (job, definition.fingerprint))
-    if rows:
-        return int(rows[0][0])
-    rows = yield from db.fetch(_BY_REVISION, (job, definition.revision))
-    if rows:
-        raise DefinitionDrift(job, definition.revision, rows[0][0])
-    return None
+    instance = (job, parameters.instance_key(job))
+    owners, known, drifted, instances, attempts = yield from db.fetch_each(
+        [
+            (ownership.FACTS, (command.owner_id,)),
+            (_BY_FINGERPRINT, (job, definition.fingerprint)),
+            (_BY_REVISION, (job, definition.revision, definition.fingerprint)),
+            (_FIND, instance),
+            (_PREVIOUS, instance),
+        ]
+    )
+    if not owners:
+        raise OwnerUnknown(command.owner_id)
+    if drifted and not known:
+        raise DefinitionDrift(job, definition.revision, drifted[0][0])
+    previous = None
+    if attempts:
+        row = attempts[0]
+        previous = _Previous(row[0], row[1], BatchStatus(row[2]), *row[3:])
+    return _id_in(known), _id_in(instances), previous
+
+
+def _id_in(rows: list[Row]) -> int | None:
+    return rows[0][0] if rows else None
 
 
 _INSERT_DEFINITION = (
@@ -133,30 +163,15 @@ def _made(row_id: int | None) -> int:
 _NEWEST_RUN = "SELECT coalesce(max(run), 0) FROM triolet.instance WHERE job = $1"
 
 
-def _instance(
-    db: Session, command: OpenExecution
-) -> Waits[tuple[ParameterSet, int | None, int | None]]:
-    """Give the parameters with the run number, the number, and the instance's id."""
-    if not command.anew:
-        found = yield from _find(db, command.job, command.parameters)
-        return command.parameters, None, found
+def _free_run(db: Session, command: OpenExecution) -> Waits[tuple[ParameterSet, int]]:
+    """Find the next number that no run of the job has, and the parameters with it."""
     ((latest,),) = yield from db.fetch(_NEWEST_RUN, (command.job,))
     while True:
         latest += 1
         parameters = command.parameters.with_run(latest)
-        if (yield from _find(db, command.job, parameters)) is None:
-            return parameters, latest, None
-
-
-_FIND = (
-    "SELECT id FROM triolet.instance WHERE job = $1 AND instance_key = $2 "
-    "FOR NO KEY UPDATE"
-)
-
-
-def _find(db: Session, job: str, parameters: ParameterSet) -> Waits[int | None]:
-    rows = yield from db.fetch(_FIND, (job, parameters.instance_key(job)))
-    return int(rows[0][0]) if rows else None
+        key = parameters.instance_key(command.job)
+        if not (yield from db.fetch(_FIND, (command.job, key))):
+            return parameters, latest
 
 
 _INSERT_INSTANCE = (
@@ -175,22 +190,6 @@ def _insert_instance(
     stored = encode_parameters(parameters, identifying_only=True)
     values = (job, parameters.instance_key(job), stored, run, now)
     return _made((yield from db.insert(_INSERT_INSTANCE, values)))
-
-
-_PREVIOUS = (
-    "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, d.fingerprint, "
-    "d.id FROM triolet.execution e "
-    "JOIN triolet.definition d ON d.id = e.definition_id "
-    "WHERE e.instance_id = $1 ORDER BY e.attempt DESC LIMIT 1 FOR UPDATE OF e"
-)
-
-
-def _previous(db: Session, instance_id: int) -> Waits[_Previous | None]:
-    rows = yield from db.fetch(_PREVIOUS, (instance_id,))
-    if not rows:
-        return None
-    row = rows[0]
-    return _Previous(row[0], row[1], BatchStatus(row[2]), *row[3:])
 
 
 def _may_follow(
@@ -291,8 +290,10 @@ _DECIDED = (
 
 def snapshot_of(db: Session, instance_id: int) -> Waits[Snapshot]:
     """Collect what the instance has behind it."""
-    queries = (_LATEST_STEPS, _STARTS, _DECIDED)
-    steps, starts, decisions = yield from db.fetch_each(queries, (instance_id,))
+    key = (instance_id,)
+    steps, starts, decisions = yield from db.fetch_each(
+        [(_LATEST_STEPS, key), (_STARTS, key), (_DECIDED, key)]
+    )
     return Snapshot(
         tuple(step_of(row) for row in steps),
         tuple((row[0], row[1], row[2]) for row in starts),
