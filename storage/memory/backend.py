@@ -23,9 +23,10 @@ from ..commands import (
     RenewLease,
     ShowExecution,
 )
+from ..commands.upgrading import FindDefinition, RegisterUpgrade
 from ..dump import Dump
 from ..model.errors import InternalError, TrioletError
-from . import advancing, opening, ownership, questions
+from . import advancing, opening, ownership, questions, upgrading
 from .tables import Tables
 
 _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
@@ -38,6 +39,8 @@ _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
     Enlist: advancing.enlist,
     ListExecutions: questions.list_executions,
     ShowExecution: questions.show_execution,
+    RegisterUpgrade: upgrading.register_upgrade,
+    FindDefinition: upgrading.find_definition,
 }
 
 

@@ -74,7 +74,7 @@ SELECT 'CREATE on database ' || current_database()
 WHERE NOT has_database_privilege(current_database(), 'CREATE')
     AND NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'triolet')
 """
-_TABLES = "commit_marker decision definition execution instance owner step"
+_TABLES = "commit_marker decision definition execution instance owner step upgrade"
 _TO_READ = f"""
 SELECT 'SELECT on triolet.' || name FROM unnest(string_to_array('{_TABLES}', ' ')) AS name
 WHERE NOT has_table_privilege('triolet.' || name, 'SELECT') ORDER BY 1

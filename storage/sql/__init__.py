@@ -15,7 +15,8 @@ from ..commands import (
     RenewLease,
     ShowExecution,
 )
-from . import advancing, opening, ownership, questions
+from ..commands.upgrading import FindDefinition, RegisterUpgrade
+from . import advancing, opening, ownership, questions, upgrading
 from .session import Session
 
 HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
@@ -28,5 +29,7 @@ HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
     Enlist: advancing.enlist,
     ListExecutions: questions.list_executions,
     ShowExecution: questions.show_execution,
+    RegisterUpgrade: upgrading.register_upgrade,
+    FindDefinition: upgrading.find_definition,
 }
 """What carries each command out: called with the session, the command and the time."""

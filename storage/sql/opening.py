@@ -26,8 +26,10 @@ from ..model.parameters import ParameterSet
 from ..model.status import BatchStatus, FailureCategory
 from . import ownership
 from .advancing import insert_step
+from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
 from .rows import COUNTS, DECISION, STEP, decision_of, step_of
 from .session import Row, Session
+from .upgrading import has_edge, upgraded_snapshot
 
 
 @frozen
@@ -39,8 +41,9 @@ class _Previous:
     status: BatchStatus
     owner_id: int
     ended_at: int | None
-    fingerprint: bytes
     definition_id: int
+    definitions: int
+    """How many definitions the attempts had, this one included."""
 
 
 def open_execution(
@@ -55,18 +58,26 @@ def open_execution(
         raise RunUnknown(command.job)
     took_over = None
     if previous is not None:
-        took_over = yield from _may_follow(db, command, previous, now)
+        took_over = yield from _may_follow(db, command, previous, definition_id, now)
         if took_over is not None:
             closed = yield from _take_over(db, command, took_over, now)
             if not closed:
                 return OutcomeUnresolved(took_over)
     if definition_id is None:
-        definition_id = yield from _insert_definition(db, command, now)
+        definition_id = yield from insert_definition(
+            db, command.job, command.definition, now
+        )
     if instance_id is None:
         instance_id = yield from _insert_instance(db, command.job, parameters, run, now)
     snapshot = Snapshot()
     if previous is not None:
-        snapshot = yield from snapshot_of(db, instance_id)
+        if previous.definitions > 1 or previous.definition_id != definition_id:
+            fingerprint = command.definition.fingerprint
+            snapshot = yield from upgraded_snapshot(
+                db, instance_id, command.job, fingerprint
+            )
+        else:
+            snapshot = yield from snapshot_of(db, instance_id)
     execution_id = yield from _insert_execution(
         db, command, (instance_id, definition_id), parameters, previous, now
     )
@@ -86,20 +97,14 @@ def open_execution(
     )
 
 
-_BY_FINGERPRINT = (
-    "SELECT id FROM triolet.definition WHERE job = $1 AND fingerprint = $2"
-)
-_BY_REVISION = (
-    "SELECT manifest FROM triolet.definition "
-    "WHERE job = $1 AND revision = $2 AND fingerprint <> $3"
-)
 _FIND = (
     "SELECT id FROM triolet.instance WHERE job = $1 AND instance_key = $2 "
     "FOR NO KEY UPDATE"
 )
 _PREVIOUS = (
-    "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, d.fingerprint, d.id "
-    "FROM triolet.execution e JOIN triolet.definition d ON d.id = e.definition_id "
+    "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, e.definition_id, "
+    "(SELECT count(DISTINCT definition_id) FROM triolet.execution "
+    "WHERE instance_id = e.instance_id) FROM triolet.execution e "
     "WHERE e.instance_id = (SELECT id FROM triolet.instance "
     "WHERE job = $1 AND instance_key = $2) "
     "ORDER BY e.attempt DESC LIMIT 1 FOR UPDATE OF e"
@@ -115,8 +120,8 @@ def _look(
     owners, known, drifted, instances, attempts = yield from db.fetch_each(
         [
             (ownership.FACTS, (command.owner_id,)),
-            (_BY_FINGERPRINT, (job, definition.fingerprint)),
-            (_BY_REVISION, (job, definition.revision, definition.fingerprint)),
+            (BY_FINGERPRINT, (job, definition.fingerprint)),
+            (BY_REVISION, (job, definition.revision, definition.fingerprint)),
             (_FIND, instance),
             (_PREVIOUS, instance),
         ]
@@ -134,25 +139,6 @@ def _look(
 
 def _id_in(rows: list[Row]) -> int | None:
     return rows[0][0] if rows else None
-
-
-_INSERT_DEFINITION = (
-    "INSERT INTO triolet.definition (job, revision, format, fingerprint, manifest, "
-    "registered_at) VALUES ($1, $2, $3, $4, $5, $6)"
-)
-
-
-def _insert_definition(db: Session, command: OpenExecution, now: int) -> Waits[int]:
-    one = command.definition
-    values = (
-        command.job,
-        one.revision,
-        one.format,
-        one.fingerprint,
-        one.manifest,
-        now,
-    )
-    return _made((yield from db.insert(_INSERT_DEFINITION, values)))
 
 
 def _made(row_id: int | None) -> int:
@@ -193,7 +179,11 @@ def _insert_instance(
 
 
 def _may_follow(
-    db: Session, command: OpenExecution, previous: _Previous, now: int
+    db: Session,
+    command: OpenExecution,
+    previous: _Previous,
+    definition_id: int | None,
+    now: int,
 ) -> Waits[int | None]:
     """Refuse a new attempt, or name the execution that has to be taken over first."""
     took_over = None
@@ -213,8 +203,9 @@ def _may_follow(
                 left = until - now
                 raise AlreadyRunning(previous.id, previous.owner_id, facts, left)
             took_over = previous.id
-    if previous.fingerprint != command.definition.fingerprint:
-        ((stored,),) = yield from db.fetch(_MANIFEST, (previous.definition_id,))
+    before = previous.definition_id
+    if before != definition_id and not (yield from has_edge(db, before, definition_id)):
+        ((stored,),) = yield from db.fetch(_MANIFEST, (before,))
         raise IncompatibleDefinition(command.job, previous.id, stored)
     return took_over
 

@@ -9,6 +9,7 @@ import sqlite3
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from attrs import evolve
 
 from triolet.storage.backend import run
@@ -29,10 +30,12 @@ from triolet.storage.codec import (
     unseal,
 )
 from triolet.storage.commands import ListExecutions, OwnerFacts, ShowExecution
+from triolet.storage.model.errors import SchemaMissing
 from triolet.storage.model.execution import Failure, NodeTarget, Target, Terminal
 from triolet.storage.model.parameters import JobParameter, ParameterKind, ParameterSet
 from triolet.storage.model.status import BatchStatus, FailureCategory
 from triolet.storage.sqlite import SqliteBackend
+from triolet.storage.stores import migrate_store
 
 GOLDEN = Path(__file__).parent / "golden"
 RECORDS: dict[str, str] = json.loads((GOLDEN / "records_v1.json").read_text())
@@ -108,6 +111,10 @@ def test_a_whole_store_of_the_first_release_is_read(tmp_path: Path) -> None:
     with sqlite3.connect(path) as made:
         made.executescript((GOLDEN / "sqlite_v1.sql").read_text())
     made.close()
+    with pytest.raises(SchemaMissing, match="run 'triolet migrate' once"):
+        SqliteBackend(str(path), clock=lambda: 0, writer=b"g" * 16, create=False)
+    before, after = migrate_store(f"sqlite:///{path}")
+    assert before == 1 < after
     store = SqliteBackend(str(path), clock=lambda: 0, writer=b"g" * 16, create=False)
     page = run(store, UUID(int=1), ListExecutions())
     assert [line.execution.status for line in page.lines] == [
