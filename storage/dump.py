@@ -42,11 +42,22 @@ class StoredInstance:
 
 
 @frozen(kw_only=True)
+class StoredUpgrade:
+    """One edge between two definitions."""
+
+    source_id: int
+    target_id: int
+    key: str
+    steps: tuple[tuple[str, str], ...]
+
+
+@frozen(kw_only=True)
 class Dump:
     """All rows of a store, each table in the order of its key."""
 
     owners: tuple[StoredOwner, ...] = ()
     definitions: tuple[StoredDefinition, ...] = ()
+    upgrades: tuple[StoredUpgrade, ...] = ()
     instances: tuple[StoredInstance, ...] = ()
     executions: tuple[JobExecution, ...] = ()
     steps: tuple[StepExecution, ...] = ()

@@ -37,6 +37,7 @@ from triolet.storage.commands import (
     ShowExecution,
     StepEnd,
 )
+from triolet.storage.commands.upgrading import FindDefinition, RegisterUpgrade
 from triolet.storage.dump import Dump
 from triolet.storage.model.execution import (
     Counts,
@@ -461,6 +462,26 @@ def takings_in(draw: st.DrawFn, dump: Dump) -> BeginStopping:
     return BeginStopping(execution.id, draw(st.sampled_from([1, execution.owner_id])))
 
 
+@st.composite
+def upgrades(draw: st.DrawFn) -> Command[Any]:
+    """Draw an edge between two of the few definitions, or a look for one."""
+    job = draw(usually(*JOBS))
+    if draw(st.sampled_from([False, False, True])):
+        return FindDefinition(job, draw(st.sampled_from(["1", "2", "9"])))
+    source, target = draw(st.permutations(DEFINITIONS).map(lambda order: order[:2]))
+    if source.fingerprint == target.fingerprint:
+        target = definition("h", "3")
+    renamed = draw(st.sampled_from([{}, {}, {"load": "z", "rates": "load"}]))
+    kept = {node: node for node in NODES if node not in renamed.values()}
+    return RegisterUpgrade(
+        job=job,
+        key=draw(st.sampled_from(["a", "b"])),
+        source=source.fingerprint,
+        target=target,
+        steps=tuple(sorted({**kept, **renamed}.items())),
+    )
+
+
 def commands(dump: Dump) -> st.SearchStrategy[Command[Any]]:
     """Draw any command without an enlisted write; there must be an owner."""
     if not dump.executions:
@@ -469,6 +490,6 @@ def commands(dump: Dump) -> st.SearchStrategy[Command[Any]]:
     moving += [chunks(dump)] * 2
     if not any(execution.status.active for execution in dump.executions):
         moving = moving[:1]
-    others = [*[openings(dump)] * 3, ownership(dump), questions(dump)]
+    others = [*[openings(dump)] * 3, ownership(dump), questions(dump), upgrades()]
     others += [operations(dump), operations(dump), takings_in(dump), inspections(dump)]
     return st.sampled_from(moving + others).flatmap(lambda kind: kind)

@@ -24,6 +24,7 @@ class History:
 
     def __init__(self, fingerprint: bytes, snapshot: Snapshot) -> None:
         self._fingerprint = fingerprint
+        self._digests: dict[int, bytes] = {}
         self._latest = {step.node: self._recorded(step) for step in snapshot.steps}
         self._starts = {node: count for node, _, count in snapshot.starts}
         self._answers: dict[tuple[str, bytes], tuple[str, DecisionRef]] = {}
@@ -38,6 +39,7 @@ class History:
         ref = None
         if made is not None and made.fingerprint == self._fingerprint:
             ref = DecisionRef(made.execution_id, made.sequence)
+            self._digests[step.id] = made.digest
         return LatestRow(
             step.node,
             step.id,
@@ -89,7 +91,8 @@ class History:
 
     def digest(self, row: LatestRow) -> bytes:
         """Digest a finished row, as input of what is decided upon it."""
-        return digests.step_input(
+        known = self._digests.get(row.step_id)
+        return known or digests.step_input(
             self._fingerprint,
             row.node,
             row.step_id,

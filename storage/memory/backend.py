@@ -30,9 +30,10 @@ from ..commands import (
     RequestStop,
     ShowExecution,
 )
+from ..commands.upgrading import FindDefinition, RegisterUpgrade
 from ..dump import Dump
 from ..model.errors import InternalError, TrioletError
-from . import advancing, diagnosing, opening, operating, ownership, questions
+from . import advancing, diagnosing, opening, operating, ownership, questions, upgrading
 from .tables import Tables
 
 _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
@@ -52,6 +53,8 @@ _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
     FindStops: diagnosing.find_stops,
     ListOperations: diagnosing.list_operations,
     Diagnose: diagnosing.diagnose,
+    RegisterUpgrade: upgrading.register_upgrade,
+    FindDefinition: upgrading.find_definition,
 }
 
 

@@ -8,7 +8,6 @@ from attrs import frozen
 from ..codec import decode_parameters, encode_parameters
 from ..commands import (
     AlreadyRunning,
-    DefinitionDrift,
     IncompatibleDefinition,
     InstanceAbandoned,
     InstanceComplete,
@@ -29,8 +28,8 @@ from ..model.execution import (
 from ..model.parameters import ParameterSet
 from ..model.status import BatchStatus
 from .closing import holds_unknown, take_over
-from .questions import snapshot_of
 from .tables import ExecutionRow, InstanceRow, Tables
+from .upgrading import history_of, insert_definition, registered
 
 
 @frozen
@@ -48,13 +47,13 @@ def open_execution(
 ) -> Opened | OutcomeUnresolved:
     """Find or create the instance and begin a new attempt at it."""
     tables.owner(command.owner_id)
-    definition = _registered(tables, command)
+    definition = registered(tables, command.job, command.definition)
     occurrence = _occurrence(tables, command)
     if command.existing and occurrence.row is None:
         raise RunUnknown(command.job)
     previous = None if occurrence.row is None else occurrence.row.executions[-1]
     dead = None
-    if previous is not None and _may_follow(tables, command, previous, now):
+    if previous is not None and _may_follow(tables, command, previous, definition, now):
         dead = previous
         if holds_unknown(dead):
             take_over(tables, dead, command.failure_id, now)
@@ -70,11 +69,13 @@ def open_execution(
     if dead is not None:
         take_over(tables, dead, command.failure_id, now)
     if definition is None:
-        definition = _insert_definition(tables, command, now)
+        definition = insert_definition(tables, command.job, command.definition, now)
     instance = occurrence.row
     if instance is None:
         instance = _insert_instance(tables, command.job, occurrence, stored, now)
-    snapshot = Snapshot() if previous is None else snapshot_of(instance)
+    snapshot = Snapshot()
+    if previous is not None:
+        snapshot = history_of(tables, instance, command.definition.fingerprint)
     execution = _insert_execution(
         tables, command.owner_id, instance, definition, stored, now
     )
@@ -89,17 +90,6 @@ def open_execution(
         snapshot=snapshot,
         first=None if first is None else tables.insert_step(execution, first, now),
     )
-
-
-def _registered(tables: Tables, command: OpenExecution) -> StoredDefinition | None:
-    definition = command.definition
-    known = tables.definitions.get((command.job, definition.fingerprint))
-    if known is None:
-        other = tables.revisions.get((command.job, definition.revision))
-        if other is not None:
-            manifest = other.definition.manifest
-            raise DefinitionDrift(command.job, definition.revision, manifest)
-    return known
 
 
 def _occurrence(tables: Tables, command: OpenExecution) -> _Occurrence:
@@ -122,7 +112,11 @@ def _find(
 
 
 def _may_follow(
-    tables: Tables, command: OpenExecution, previous: ExecutionRow, now: int
+    tables: Tables,
+    command: OpenExecution,
+    previous: ExecutionRow,
+    definition: StoredDefinition | None,
+    now: int,
 ) -> bool:
     """Refuse a new attempt, or tell whether *previous* has to be taken over first."""
     record = previous.record
@@ -139,25 +133,11 @@ def _may_follow(
         if owner.id != command.dead_owner and owner.lease_until > now:
             left = owner.lease_until - now
             raise AlreadyRunning(record.id, owner.id, owner.facts, left)
-    if record.fingerprint != command.definition.fingerprint:
-        ran = tables.definitions[command.job, record.fingerprint]
+    ran = tables.definitions[command.job, record.fingerprint]
+    wanted = None if definition is None else definition.id
+    if ran.id != wanted and (ran.id, wanted) not in tables.upgrades:
         raise IncompatibleDefinition(command.job, record.id, ran.definition.manifest)
     return record.status.active
-
-
-def _insert_definition(
-    tables: Tables, command: OpenExecution, now: int
-) -> StoredDefinition:
-    job, definition = command.job, command.definition
-    row = StoredDefinition(
-        id=len(tables.definitions) + 1,
-        job=job,
-        definition=definition,
-        registered_at=now,
-    )
-    tables.definitions[job, definition.fingerprint] = row
-    tables.revisions[job, definition.revision] = row
-    return row
 
 
 def _insert_instance(

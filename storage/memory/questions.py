@@ -8,7 +8,7 @@ from ..commands import (
     ShowExecution,
     Snapshot,
 )
-from ..dump import Dump
+from ..dump import Dump, StoredUpgrade
 from ..model.digests import step_input
 from ..model.execution import Decision, StepExecution, TransitionKind
 from .tables import ExecutionRow, InstanceRow, StepRow, Tables
@@ -129,6 +129,14 @@ def dump_of(tables: Tables) -> Dump:
     return Dump(
         owners=tuple(tables.owners.values()),
         definitions=tuple(tables.definitions.values()),
+        upgrades=tuple(
+            StoredUpgrade(
+                source_id=source_id, target_id=target_id, key=edge.key, steps=edge.steps
+            )
+            for (source_id, target_id), edge in sorted(
+                tables.upgrades.items(), key=lambda item: item[0]
+            )
+        ),
         instances=tuple(row.stored for row in tables.instances.values()),
         executions=tuple(row.record for row in tables.executions.values()),
         steps=tuple(step_of(row) for row in tables.steps.values()),

@@ -11,6 +11,7 @@ from typing import TypeAlias
 from attrs import define, field
 
 from ..commands import ExecutionNotFound, Folded, NextStep, OwnerUnknown, StepStarted
+from ..commands.upgrading import RegisterUpgrade
 from ..dump import StoredDefinition, StoredInstance, StoredOwner
 from ..model.execution import (
     NO_COUNTS,
@@ -24,6 +25,7 @@ from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
 from ..model.status import BatchStatus
 from .business import Business
 
+Edge: TypeAlias = tuple[int, int]
 NodeKey: TypeAlias = tuple[str, int]
 """A node path and a visit."""
 
@@ -91,6 +93,8 @@ class Tables:
     """By job and fingerprint, oldest first."""
     revisions: dict[tuple[str, str], StoredDefinition] = field(factory=dict)
     """By job and revision label."""
+    upgrades: dict[Edge, RegisterUpgrade] = field(factory=dict)
+    """By the ids of the definitions that they lead from and to."""
     instances: dict[tuple[str, bytes], InstanceRow] = field(factory=dict)
     """By job and key, oldest first."""
     runs: dict[str, int] = field(factory=dict)

@@ -164,7 +164,7 @@ def _decision_values(command: Advance) -> list[Value]:
         _texts([one.kind.value for one in every]),
         _texts([one.outcome for one in every]),
         _texts([encode_target(one.target) for one in every]),
-        _texts([f"\\x{one.digest.hex()}" for one in every]),
+        _digests([one.digest for one in every]),
         _numbers([None if one is None else one.execution_id for one in reused]),
         _numbers([None if one is None else one.sequence for one in reused]),
     ]
@@ -177,7 +177,15 @@ def _numbers(values: Sequence[int | None]) -> str:
 
 def _texts(values: Sequence[str]) -> str:
     """Write an array of texts as PostgreSQL reads it."""
-    return "{" + ",".join([f'"{value.translate(_ESCAPES)}"' for value in values]) + "}"
+    together = "".join(values)
+    if '"' in together or "\\" in together:
+        values = [value.translate(_ESCAPES) for value in values]
+    return '{"' + '","'.join(values) + '"}'
+
+
+def _digests(values: Sequence[bytes]) -> str:
+    """Write an array of bytes as PostgreSQL reads it."""
+    return '{"' + '","'.join([f"\\\\x{value.hex()}" for value in values]) + '"}'
 
 
 _BRACES = str.maketrans("[]", "{}")

@@ -41,6 +41,7 @@ BEGIN = ("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", ())
 BEGIN_QUESTION = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
 COMMIT = ("COMMIT", ())
 ROLLBACK = ("ROLLBACK", ())
+NOW = ("SELECT triolet.now()", ())
 ENLISTED_LIMIT = ("SET LOCAL statement_timeout = '60s'", ())
 _MARK = (
     "INSERT INTO triolet.commit_marker VALUES ($1, 'committed', "
@@ -77,7 +78,7 @@ class _Transaction:
     batch_id: UUID
     batch: Sequence[Command[Any]]
     outcomes: list[object]
-    ahead: list[Statement] = field(factory=lambda: [BEGIN])
+    ahead: list[Statement]
     """Sent together with what comes next."""
     noted: list[tuple[int, Compact[Any]]] = field(factory=list)
     """Commands whose replies the server notes, in that order."""
@@ -136,8 +137,10 @@ class PostgresBackend:
         """Carry out *batch* in one transaction; see `Backend.apply`."""
         by_parts: set[int] = set()
         asking = all(isinstance(command, Question) for command in batch)
+        first: Sequence[Statement] = [BEGIN]
         while True:
-            sent = self._sent = _Transaction(batch_id, batch, [None] * len(batch))
+            outcomes: list[object] = [None] * len(batch)
+            sent = self._sent = _Transaction(batch_id, batch, outcomes, [*first])
             try:
                 wire = yield from self._link.connected()
                 if asking:
@@ -146,7 +149,7 @@ class PostgresBackend:
                     yield from self._carry_out(wire, sent, by_parts)
             except _Again as again:
                 by_parts |= again.indexes
-                yield from self._rolled_back()
+                first = [ROLLBACK, BEGIN]
             except (ConnectionLost, WaitedTooLong) as exc:
                 self._link.drop()
                 if sent.committing:
@@ -242,11 +245,12 @@ class PostgresBackend:
     ) -> Waits[None]:
         """Carry out one command in a savepoint; its refusal is its outcome."""
         session = PostgresSession(wire)
-        yield from wire.exchange([*sent.ahead, ("SAVEPOINT command", ())])
+        opening = [*sent.ahead, ("SAVEPOINT command", ()), NOW]
+        *_, clock = yield from wire.exchange(opening)
         sent.ahead = []
+        now = int(clock.rows[0][0])
         refused: TrioletError
         try:
-            now = yield from session.clock()
             handler = HANDLERS[type(command)]
             sent.outcomes[index] = yield from handler(session, command, now)
         except UniqueViolation as exc:

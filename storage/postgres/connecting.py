@@ -26,6 +26,7 @@ _SETTINGS = {
     "idle_in_transaction_session_timeout": "60s",
     # Our statements look up rows by key: planning them anew costs more than it finds.
     "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
 }
 _DEFAULTS = {
     # A peer that has vanished is noticed within half a minute.

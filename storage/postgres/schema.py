@@ -76,7 +76,7 @@ WHERE NOT has_database_privilege(current_database(), 'CREATE')
 """
 _TABLES = (
     "commit_marker decision definition execution instance operator_request owner "
-    "recovery_decision step stop_request"
+    "recovery_decision step stop_request upgrade"
 )
 _TO_READ = f"""
 SELECT 'SELECT on triolet.' || name FROM unnest(string_to_array('{_TABLES}', ' ')) AS name

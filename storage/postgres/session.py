@@ -7,7 +7,7 @@ import psycopg
 from ..backend import Waits
 from ..commands import WriteFailed
 from ..commands.command import EnlistedWrite, call_enlisted
-from ..sql.session import Row, UniqueViolation, Value
+from ..sql.session import Query, Row, UniqueViolation, Value
 from .faults import UNIQUE_VIOLATION, explained, is_passing
 from .wire import ConnectionLost, Refusal, Result, Statement, Wire
 
@@ -27,11 +27,9 @@ class PostgresSession:
         result = yield from self._one((sql, values))
         return result.rows
 
-    def fetch_each(
-        self, queries: Sequence[str], values: Sequence[Value]
-    ) -> Waits[list[list[Row]]]:
-        """Give the rows of several queries that bind the same values, in one trip."""
-        results = yield from self._wire.exchange([(sql, values) for sql in queries])
+    def fetch_each(self, queries: Sequence[Query]) -> Waits[list[list[Row]]]:
+        """Give the rows of several queries, asked at once."""
+        results = yield from self._wire.exchange(queries)
         return [result.rows for result in results]
 
     def change(self, sql: str, values: Sequence[Value]) -> Waits[int]:

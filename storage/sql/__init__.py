@@ -22,7 +22,8 @@ from ..commands import (
     RequestStop,
     ShowExecution,
 )
-from . import advancing, diagnosing, opening, operating, ownership, questions
+from ..commands.upgrading import FindDefinition, RegisterUpgrade
+from . import advancing, diagnosing, opening, operating, ownership, questions, upgrading
 from .session import Session
 
 HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
@@ -42,5 +43,7 @@ HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
     FindStops: diagnosing.find_stops,
     ListOperations: diagnosing.list_operations,
     Diagnose: diagnosing.diagnose,
+    RegisterUpgrade: upgrading.register_upgrade,
+    FindDefinition: upgrading.find_definition,
 }
 """What carries each command out: called with the session, the command and the time."""

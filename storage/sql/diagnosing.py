@@ -60,8 +60,9 @@ def list_operations(
     key = (question.execution_id,)
     if not (yield from db.fetch(_KNOWN, key)):
         raise ExecutionNotFound(question.execution_id)
-    queries = (_STOP, _RECOVERIES, _OPERATIONS)
-    stops, recoveries, operations = yield from db.fetch_each(queries, key)
+    stops, recoveries, operations = yield from db.fetch_each(
+        [(_STOP, key), (_RECOVERIES, key), (_OPERATIONS, key)]
+    )
     return OperatorHistory(
         stop=stop_of(stops[0]) if stops else None,
         recoveries=tuple(map(recovery_of, recoveries)),

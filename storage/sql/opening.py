@@ -17,6 +17,7 @@ from ..commands import (
     Opened,
     OpenExecution,
     OutcomeUnresolved,
+    OwnerUnknown,
     RunUnknown,
     Snapshot,
 )
@@ -25,8 +26,10 @@ from ..model.status import BatchStatus
 from . import ownership
 from .advancing import insert_step
 from .closing import LATEST, take_over
+from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
 from .rows import DECISION, STEP, decision_of, step_of
-from .session import Session
+from .session import Row, Session
+from .upgrading import has_edge, upgraded_snapshot
 
 
 @frozen
@@ -38,36 +41,43 @@ class _Previous:
     status: BatchStatus
     owner_id: int
     ended_at: int | None
-    fingerprint: bytes
     definition_id: int
+    definitions: int
+    """How many definitions the attempts had, this one included."""
 
 
 def open_execution(
     db: Session, command: OpenExecution, now: int
 ) -> Waits[Opened | OutcomeUnresolved]:
     """Find or create the instance and begin a new attempt at it."""
-    yield from ownership.facts_of(db, command.owner_id)
-    definition_id = yield from _definition(db, command)
-    parameters, run, instance_id = yield from _instance(db, command)
+    parameters, run = command.parameters, None
+    if command.anew:
+        parameters, run = yield from _free_run(db, command)
+    definition_id, instance_id, previous = yield from _look(db, command, parameters)
     if command.existing and instance_id is None:
         raise RunUnknown(command.job)
-    previous = None
-    if instance_id is not None:
-        previous = yield from _previous(db, instance_id)
     took_over = None
     if previous is not None:
-        took_over = yield from _may_follow(db, command, previous, now)
+        took_over = yield from _may_follow(db, command, previous, definition_id, now)
         if took_over is not None:
             left = yield from take_over(db, took_over, command.failure_id, now)
             if left is BatchStatus.UNKNOWN:
                 return OutcomeUnresolved(took_over)
     if definition_id is None:
-        definition_id = yield from _insert_definition(db, command, now)
+        definition_id = yield from insert_definition(
+            db, command.job, command.definition, now
+        )
     if instance_id is None:
         instance_id = yield from _insert_instance(db, command.job, parameters, run, now)
     snapshot = Snapshot()
     if previous is not None:
-        snapshot = yield from snapshot_of(db, instance_id)
+        if previous.definitions > 1 or previous.definition_id != definition_id:
+            fingerprint = command.definition.fingerprint
+            snapshot = yield from upgraded_snapshot(
+                db, instance_id, command.job, fingerprint
+            )
+        else:
+            snapshot = yield from snapshot_of(db, instance_id)
     execution_id = yield from _insert_execution(
         db, command, (instance_id, definition_id), parameters, previous, now
     )
@@ -87,42 +97,48 @@ def open_execution(
     )
 
 
-_BY_FINGERPRINT = (
-    "SELECT id FROM triolet.definition WHERE job = $1 AND fingerprint = $2"
+_FIND = (
+    "SELECT id FROM triolet.instance WHERE job = $1 AND instance_key = $2 "
+    "FOR NO KEY UPDATE"
 )
-_BY_REVISION = (
-    "SELECT manifest FROM triolet.definition WHERE job = $1 AND revision = $2"
+_PREVIOUS = (
+    "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, e.definition_id, "
+    "(SELECT count(DISTINCT definition_id) FROM triolet.execution "
+    "WHERE instance_id = e.instance_id) FROM triolet.execution e "
+    "WHERE e.instance_id = (SELECT id FROM triolet.instance "
+    "WHERE job = $1 AND instance_key = $2) "
+    "ORDER BY e.attempt DESC LIMIT 1 FOR UPDATE OF e"
 )
 
 
-def _definition(db: Session, command: OpenExecution) -> Waits[int | None]:
+def _look(
+    db: Session, command: OpenExecution, parameters: ParameterSet
+) -> Waits[tuple[int | None, int | None, _Previous | None]]:
+    """Give the ids of definition and instance, and the latest attempt, as far as known."""
     job, definition = command.job, command.definition
-    rows = yield from db.fetch(_BY_FINGERPRINT, (job, definition.fingerprint))
-    if rows:
-        return int(rows[0][0])
-    rows = yield from db.fetch(_BY_REVISION, (job, definition.revision))
-    if rows:
-        raise DefinitionDrift(job, definition.revision, rows[0][0])
-    return None
-
-
-_INSERT_DEFINITION = (
-    "INSERT INTO triolet.definition (job, revision, format, fingerprint, manifest, "
-    "registered_at) VALUES ($1, $2, $3, $4, $5, $6)"
-)
-
-
-def _insert_definition(db: Session, command: OpenExecution, now: int) -> Waits[int]:
-    one = command.definition
-    values = (
-        command.job,
-        one.revision,
-        one.format,
-        one.fingerprint,
-        one.manifest,
-        now,
+    instance = (job, parameters.instance_key(job))
+    owners, known, drifted, instances, attempts = yield from db.fetch_each(
+        [
+            (ownership.FACTS, (command.owner_id,)),
+            (BY_FINGERPRINT, (job, definition.fingerprint)),
+            (BY_REVISION, (job, definition.revision, definition.fingerprint)),
+            (_FIND, instance),
+            (_PREVIOUS, instance),
+        ]
     )
-    return _made((yield from db.insert(_INSERT_DEFINITION, values)))
+    if not owners:
+        raise OwnerUnknown(command.owner_id)
+    if drifted and not known:
+        raise DefinitionDrift(job, definition.revision, drifted[0][0])
+    previous = None
+    if attempts:
+        row = attempts[0]
+        previous = _Previous(row[0], row[1], BatchStatus(row[2]), *row[3:])
+    return _id_in(known), _id_in(instances), previous
+
+
+def _id_in(rows: list[Row]) -> int | None:
+    return rows[0][0] if rows else None
 
 
 def _made(row_id: int | None) -> int:
@@ -133,30 +149,15 @@ def _made(row_id: int | None) -> int:
 _NEWEST_RUN = "SELECT coalesce(max(run), 0) FROM triolet.instance WHERE job = $1"
 
 
-def _instance(
-    db: Session, command: OpenExecution
-) -> Waits[tuple[ParameterSet, int | None, int | None]]:
-    """Give the parameters with the run number, the number, and the instance's id."""
-    if not command.anew:
-        found = yield from _find(db, command.job, command.parameters)
-        return command.parameters, None, found
+def _free_run(db: Session, command: OpenExecution) -> Waits[tuple[ParameterSet, int]]:
+    """Find the next number that no run of the job has, and the parameters with it."""
     ((latest,),) = yield from db.fetch(_NEWEST_RUN, (command.job,))
     while True:
         latest += 1
         parameters = command.parameters.with_run(latest)
-        if (yield from _find(db, command.job, parameters)) is None:
-            return parameters, latest, None
-
-
-_FIND = (
-    "SELECT id FROM triolet.instance WHERE job = $1 AND instance_key = $2 "
-    "FOR NO KEY UPDATE"
-)
-
-
-def _find(db: Session, job: str, parameters: ParameterSet) -> Waits[int | None]:
-    rows = yield from db.fetch(_FIND, (job, parameters.instance_key(job)))
-    return int(rows[0][0]) if rows else None
+        key = parameters.instance_key(command.job)
+        if not (yield from db.fetch(_FIND, (command.job, key))):
+            return parameters, latest
 
 
 _INSERT_INSTANCE = (
@@ -177,24 +178,12 @@ def _insert_instance(
     return _made((yield from db.insert(_INSERT_INSTANCE, values)))
 
 
-_PREVIOUS = (
-    "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, d.fingerprint, "
-    "d.id FROM triolet.execution e "
-    "JOIN triolet.definition d ON d.id = e.definition_id "
-    "WHERE e.instance_id = $1 ORDER BY e.attempt DESC LIMIT 1 FOR UPDATE OF e"
-)
-
-
-def _previous(db: Session, instance_id: int) -> Waits[_Previous | None]:
-    rows = yield from db.fetch(_PREVIOUS, (instance_id,))
-    if not rows:
-        return None
-    row = rows[0]
-    return _Previous(row[0], row[1], BatchStatus(row[2]), *row[3:])
-
-
 def _may_follow(
-    db: Session, command: OpenExecution, previous: _Previous, now: int
+    db: Session,
+    command: OpenExecution,
+    previous: _Previous,
+    definition_id: int | None,
+    now: int,
 ) -> Waits[int | None]:
     """Refuse a new attempt, or name the execution that has to be taken over first."""
     took_over = None
@@ -214,8 +203,9 @@ def _may_follow(
                 left = until - now
                 raise AlreadyRunning(previous.id, previous.owner_id, facts, left)
             took_over = previous.id
-    if previous.fingerprint != command.definition.fingerprint:
-        ((stored,),) = yield from db.fetch(_MANIFEST, (previous.definition_id,))
+    before = previous.definition_id
+    if before != definition_id and not (yield from has_edge(db, before, definition_id)):
+        ((stored,),) = yield from db.fetch(_MANIFEST, (before,))
         raise IncompatibleDefinition(command.job, previous.id, stored)
     return took_over
 
@@ -235,8 +225,10 @@ _DECIDED = (
 
 def snapshot_of(db: Session, instance_id: int) -> Waits[Snapshot]:
     """Collect what the instance has behind it."""
-    queries = (_LATEST_STEPS, _STARTS, _DECIDED)
-    steps, starts, decisions = yield from db.fetch_each(queries, (instance_id,))
+    key = (instance_id,)
+    steps, starts, decisions = yield from db.fetch_each(
+        [(_LATEST_STEPS, key), (_STARTS, key), (_DECIDED, key)]
+    )
     return Snapshot(
         tuple(step_of(row) for row in steps),
         tuple((row[0], row[1], row[2]) for row in starts),

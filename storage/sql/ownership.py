@@ -17,7 +17,7 @@ _REGISTER = (
     "INSERT INTO triolet.owner (facts, registered_at, lease_until) VALUES ($1, $2, $3)"
 )
 _SET_LEASE = "UPDATE triolet.owner SET lease_until = $1 WHERE id = $2"
-_FACTS = "SELECT facts, lease_until FROM triolet.owner WHERE id = $1"
+FACTS = "SELECT facts, lease_until FROM triolet.owner WHERE id = $1"
 
 
 def register(db: Session, command: RegisterOwner, now: int) -> Waits[OwnerRegistered]:
@@ -53,7 +53,7 @@ def facts_of(db: Session, owner_id: int) -> Waits[tuple[OwnerFacts, int]]:
     Raises:
         OwnerUnknown: When there is no such owner.
     """
-    rows = yield from db.fetch(_FACTS, (owner_id,))
+    rows = yield from db.fetch(FACTS, (owner_id,))
     if not rows:
         raise OwnerUnknown(owner_id)
     facts, until = rows[0]

@@ -76,15 +76,10 @@ FROM triolet.operator_request o
 """
 
 
-def _digest(row: Row) -> bytes:
-    counts = Counts(*row[7:13])
-    status = BatchStatus(row[5])
-    return step_input(row[22], row[2], row[0], row[19], status, row[6], counts, row[14])
-
-
 def step_of(row: Row) -> StepExecution:
     """Make the record of a row of STEP."""
     status = BatchStatus(row[5])
+    counts = Counts(*row[7:13])
     decision = None
     if row[20] is not None:
         decision = Decision(
@@ -96,7 +91,9 @@ def step_of(row: Row) -> StepExecution:
             kind=TransitionKind.STEP_EXIT,
             outcome=row[6],
             target=decode_target(row[21]),
-            digest=_digest(row),
+            digest=step_input(
+                row[22], row[2], row[0], row[19], status, row[6], counts, row[14]
+            ),
             fingerprint=row[22],
             decided_at=row[18],
         )
@@ -108,7 +105,7 @@ def step_of(row: Row) -> StepExecution:
         name=row[4],
         status=status,
         exit_code=row[6],
-        counts=Counts(*row[7:13]),
+        counts=counts,
         checkpoint=row[13],
         context=row[14],
         failure=decode_failure(row[15]),

@@ -13,6 +13,7 @@ from ..commands.command import EnlistedWrite
 
 Row: TypeAlias = tuple[Any, ...]
 Value: TypeAlias = str | int | bytes | None
+Query: TypeAlias = tuple[str, Sequence[Value]]
 
 
 class UniqueViolation(Exception):
@@ -25,10 +26,8 @@ class Session(Protocol):
     def fetch(self, sql: str, values: Sequence[Value] = ()) -> Waits[list[Row]]:
         """Give the rows of a query."""
 
-    def fetch_each(
-        self, queries: Sequence[str], values: Sequence[Value]
-    ) -> Waits[list[list[Row]]]:
-        """Give the rows of several queries that bind the same values."""
+    def fetch_each(self, queries: Sequence[Query]) -> Waits[list[list[Row]]]:
+        """Give the rows of several queries, asked at once."""
 
     def change(self, sql: str, values: Sequence[Value]) -> Waits[int]:
         """Carry out a statement; give the number of rows that it changed.

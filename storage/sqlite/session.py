@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from ..backend import Waits
 from ..commands import WriteFailed
 from ..commands.command import EnlistedWrite, call_enlisted
-from ..sql.session import Row, UniqueViolation, Value
+from ..sql.session import Query, Row, UniqueViolation, Value
 
 # SQLite locks the whole file, so rows need no locks; its largest-of function is max.
 _WORDS = (
@@ -45,14 +45,11 @@ class SqliteSession:
         yield from ()
         return self._db.execute(_TRANSLATED[sql], values).fetchall()
 
-    def fetch_each(
-        self, queries: Sequence[str], values: Sequence[Value]
-    ) -> Waits[list[list[Row]]]:
-        """Give the rows of several queries that bind the same values."""
+    def fetch_each(self, queries: Sequence[Query]) -> Waits[list[list[Row]]]:
+        """Give the rows of several queries, asked at once."""
         yield from ()
-        return [
-            self._db.execute(_TRANSLATED[sql], values).fetchall() for sql in queries
-        ]
+        execute = self._db.execute
+        return [execute(_TRANSLATED[sql], bound).fetchall() for sql, bound in queries]
 
     def change(self, sql: str, values: Sequence[Value]) -> Waits[int]:
         """Carry out a statement; give the number of rows that it changed."""

@@ -1,5 +1,6 @@
 """The backends that keep the contract: the one list that its tests run over."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
@@ -11,7 +12,13 @@ from tests.storage.dictated import open_dictated
 from triolet.storage.backend import Backend, drive, run
 from triolet.storage.codec import decode_facts, decode_parameters
 from triolet.storage.commands import Abandon, Definition
-from triolet.storage.dump import Dump, StoredDefinition, StoredInstance, StoredOwner
+from triolet.storage.dump import (
+    Dump,
+    StoredDefinition,
+    StoredInstance,
+    StoredOwner,
+    StoredUpgrade,
+)
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.execution import JobInstance
 from triolet.storage.postgres import PostgresBackend
@@ -86,6 +93,8 @@ _DUMP = (
     "SELECT id, facts, registered_at, lease_until FROM triolet.owner ORDER BY id",
     "SELECT id, job, revision, format, fingerprint, manifest, registered_at "
     "FROM triolet.definition ORDER BY id",
+    "SELECT source_id, target_id, upgrade_key, steps FROM triolet.upgrade "
+    "ORDER BY source_id, target_id",
     "SELECT id, job, instance_key, run, created_at, parameters "
     "FROM triolet.instance ORDER BY id",
     f"{EXECUTION} ORDER BY e.id",
@@ -101,11 +110,12 @@ def dump_of(backend: Backend) -> Dump:
     """Give the whole durable state of any backend in one shape."""
     if isinstance(backend, MemoryBackend):
         return backend.dump()
-    owners, definitions, instances, *records = rows_of(backend, *_DUMP)
+    owners, definitions, upgrades, instances, *records = rows_of(backend, *_DUMP)
     executions, steps, decisions, stops, recoveries, operations = records
     return Dump(
         owners=tuple(map(_owner, owners)),
         definitions=tuple(map(_definition, definitions)),
+        upgrades=tuple(map(_upgrade, upgrades)),
         instances=tuple(map(_instance, instances)),
         executions=tuple(map(execution_of, executions)),
         steps=tuple(map(step_of, steps)),
@@ -131,6 +141,15 @@ def _definition(row: Row) -> StoredDefinition:
     )
     return StoredDefinition(
         id=row[0], job=row[1], definition=definition, registered_at=row[6]
+    )
+
+
+def _upgrade(row: Row) -> StoredUpgrade:
+    return StoredUpgrade(
+        source_id=row[0],
+        target_id=row[1],
+        key=row[2],
+        steps=tuple(sorted(json.loads(row[3]).items())),
     )
 
 

@@ -77,7 +77,7 @@ def open_dictated(installation: Installation, clock: Callable[[], int]) -> Backe
     ).fetchall()
     for (name,) in left:
         table = sql.Identifier(*name.split("."))
-        verb = "TRUNCATE {}" if name.startswith("triolet.") else "DROP TABLE {}"
+        verb = "TRUNCATE {} CASCADE" if name.startswith("triolet.") else "DROP TABLE {}"
         admin.execute(sql.SQL(verb).format(table))
     backend = DictatedBackend(url, clock)
     backend.connect()

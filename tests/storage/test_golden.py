@@ -9,6 +9,7 @@ import sqlite3
 from pathlib import Path
 from uuid import UUID
 
+import pytest
 from attrs import evolve
 
 from triolet.storage.backend import run
@@ -37,11 +38,13 @@ from triolet.storage.commands import (
     ShowExecution,
     StaleVersion,
 )
+from triolet.storage.model.errors import SchemaMissing
 from triolet.storage.model.execution import Failure, NodeTarget, Target, Terminal
 from triolet.storage.model.operation import Action
 from triolet.storage.model.parameters import JobParameter, ParameterKind, ParameterSet
 from triolet.storage.model.status import BatchStatus, FailureCategory
 from triolet.storage.sqlite import SqliteBackend
+from triolet.storage.stores import migrate_store
 
 GOLDEN = Path(__file__).parent / "golden"
 RECORDS: dict[str, str] = json.loads((GOLDEN / "records_v1.json").read_text())
@@ -112,19 +115,21 @@ def test_a_context_is_read_and_written_as_ever() -> None:
     assert seal(CONTEXT_FORMAT, STATE_SCHEMA, state, "it") == RECORDS["context"]
 
 
-def opened(folder: Path, golden: str) -> SqliteBackend:
+def opened(folder: Path, version: int) -> SqliteBackend:
     """Open the store that a golden file describes, raised to our schema."""
     path = folder / "old.db"
     with sqlite3.connect(path) as made:
-        made.executescript((GOLDEN / golden).read_text())
+        made.executescript((GOLDEN / f"sqlite_v{version}.sql").read_text())
     made.close()
-    return SqliteBackend(
-        str(path), clock=lambda: 0, writer=b"g" * 16, create=False, migrate=True
-    )
+    with pytest.raises(SchemaMissing, match="run 'triolet migrate' once"):
+        SqliteBackend(str(path), clock=lambda: 0, writer=b"g" * 16, create=False)
+    before, after = migrate_store(f"sqlite:///{path}")
+    assert before == version < after
+    return SqliteBackend(str(path), clock=lambda: 0, writer=b"g" * 16, create=False)
 
 
 def test_a_store_with_operations_is_read(tmp_path: Path) -> None:
-    store = opened(tmp_path, "sqlite_v2.sql")
+    store = opened(tmp_path, 2)
     (stopped, recovered, abandoned) = (
         run(store, UUID(int=1), ListOperations(number)) for number in (1, 2, 3)
     )
@@ -166,7 +171,7 @@ def test_a_store_with_operations_is_read(tmp_path: Path) -> None:
 
 
 def test_a_whole_store_of_the_first_release_is_read(tmp_path: Path) -> None:
-    store = opened(tmp_path, "sqlite_v1.sql")
+    store = opened(tmp_path, 1)
     page = run(store, UUID(int=1), ListExecutions())
     assert [line.execution.status for line in page.lines] == [
         BatchStatus.COMPLETED,
