@@ -41,6 +41,7 @@ BY_ERROR = {
     "definition_drift": REFUSED,
     "execution_not_found": NOT_FOUND,
     "run_unknown": NOT_FOUND,
+    "definition_unknown": NOT_FOUND,
     "rejected": CONFLICT,
     "components_in_use": CONFLICT,
     "outcome_unresolved": UNKNOWN,
