@@ -17,6 +17,7 @@ from triolet.storage.commands import (
     Command,
     CommitChunk,
     Definition,
+    FindDefinition,
     Folded,
     JobEnd,
     ListExecutions,
@@ -25,12 +26,12 @@ from triolet.storage.commands import (
     OpenExecution,
     OwnerFacts,
     RegisterOwner,
+    RegisterUpgrade,
     ReleaseOwner,
     RenewLease,
     ShowExecution,
     StepEnd,
 )
-from triolet.storage.commands.upgrading import FindDefinition, RegisterUpgrade
 from triolet.storage.dump import Dump
 from triolet.storage.model.execution import (
     Counts,

@@ -33,6 +33,8 @@ BY_ERROR = {
     "target_invalid": DEFINITION,
     "value_invalid": DEFINITION,
     "driver_missing": DEFINITION,
+    "undeclared_capability": DEFINITION,
+    "insufficient_pool_capacity": DEFINITION,
     "name_invalid": REFUSED,
     "parameter_invalid": REFUSED,
     "instance_complete": REFUSED,

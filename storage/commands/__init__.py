@@ -63,6 +63,13 @@ from .starting import (
     StartLimitReached,
     StepStarted,
 )
+from .upgrading import (
+    DefinitionUnknown,
+    FindDefinition,
+    RegisterUpgrade,
+    UpgradeConflict,
+    UpgradeRegistered,
+)
 
 __all__ = [
     "UNLIMITED",
@@ -75,6 +82,7 @@ __all__ = [
     "Cursor",
     "Definition",
     "DefinitionDrift",
+    "DefinitionUnknown",
     "DuplicateStep",
     "Enlist",
     "Enlisted",
@@ -83,6 +91,7 @@ __all__ = [
     "ExecutionLine",
     "ExecutionNotFound",
     "ExecutionPage",
+    "FindDefinition",
     "Folded",
     "IncompatibleDefinition",
     "InstanceAbandoned",
@@ -101,6 +110,7 @@ __all__ = [
     "OwnerUnknown",
     "Question",
     "RegisterOwner",
+    "RegisterUpgrade",
     "ReleaseOwner",
     "RenewLease",
     "RunUnknown",
@@ -111,5 +121,7 @@ __all__ = [
     "StepEnd",
     "StepStarted",
     "StepUnknown",
+    "UpgradeConflict",
+    "UpgradeRegistered",
     "WriteFailed",
 ]
