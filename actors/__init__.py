@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..storage.commands import ActionNotAllowed as ActionNotAllowed
     from ..storage.commands import AlreadyRunning as AlreadyRunning
     from ..storage.commands import DefinitionDrift as DefinitionDrift
+    from ..storage.commands import DefinitionUnknown as DefinitionUnknown
     from ..storage.commands import Diagnosis as Diagnosis
     from ..storage.commands import DuplicateStep as DuplicateStep
     from ..storage.commands import EvidenceChanged as EvidenceChanged
@@ -41,11 +42,15 @@ if TYPE_CHECKING:
     from ..storage.commands import StartLimitReached as StartLimitReached
     from ..storage.commands import StepUnknown as StepUnknown
     from ..storage.commands import Unresolved as Unresolved
+    from ..storage.commands import UpgradeConflict as UpgradeConflict
     from ..storage.commands import WriteFailed as WriteFailed
     from ..storage.model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from ..storage.model.errors import CorruptRecord as CorruptRecord
     from ..storage.model.errors import DefinitionError as DefinitionError
     from ..storage.model.errors import DriverMissing as DriverMissing
+    from ..storage.model.errors import (
+        InsufficientPoolCapacity as InsufficientPoolCapacity,
+    )
     from ..storage.model.errors import InternalError as InternalError
     from ..storage.model.errors import InvalidName as InvalidName
     from ..storage.model.errors import InvalidParameter as InvalidParameter
@@ -60,6 +65,7 @@ if TYPE_CHECKING:
     from ..storage.model.errors import StoreUnavailable as StoreUnavailable
     from ..storage.model.errors import StoreUnusable as StoreUnusable
     from ..storage.model.errors import TrioletError as TrioletError
+    from ..storage.model.errors import UndeclaredCapability as UndeclaredCapability
     from ..storage.model.execution import Counts as Counts
     from ..storage.model.execution import Failure as Failure
     from ..storage.model.operation import Directive as Directive
@@ -206,6 +212,7 @@ __all__ = [
     "Decision",
     "DefinitionDrift",
     "DefinitionError",
+    "DefinitionUnknown",
     "Delivery",
     "Diagnosis",
     "Directive",
@@ -227,6 +234,7 @@ __all__ = [
     "IncompatibleDefinition",
     "InstanceAbandoned",
     "InstanceComplete",
+    "InsufficientPoolCapacity",
     "InternalError",
     "InvalidName",
     "InvalidParameter",
@@ -281,7 +289,9 @@ __all__ = [
     "TableRowRefused",
     "TableWriter",
     "TrioletError",
+    "UndeclaredCapability",
     "Unresolved",
+    "UpgradeConflict",
     "WriteFailed",
     "Writer",
     "compile_job",

@@ -341,6 +341,8 @@ async def _served(
             nursery.start_soon(heartbeat.run)
             settings = LaunchSettings(
                 store=store,
+                descriptor=backends[0].descriptor,
+                connections=pool.capacity,
                 owner_id=owner_id,
                 new_id=lambda: draw.getrandbits(63) or 1,
                 sink=options.events,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .commands import ActionNotAllowed as ActionNotAllowed
     from .commands import AlreadyRunning as AlreadyRunning
     from .commands import DefinitionDrift as DefinitionDrift
+    from .commands import DefinitionUnknown as DefinitionUnknown
     from .commands import DuplicateStep as DuplicateStep
     from .commands import EvidenceChanged as EvidenceChanged
     from .commands import ExecutionNotFound as ExecutionNotFound
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from .commands import StaleVersion as StaleVersion
     from .commands import StartLimitReached as StartLimitReached
     from .commands import StepUnknown as StepUnknown
+    from .commands import UpgradeConflict as UpgradeConflict
     from .commands import WriteFailed as WriteFailed
     from .model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from .model.errors import CorruptRecord as CorruptRecord
     from .model.errors import DefinitionError as DefinitionError
     from .model.errors import DriverMissing as DriverMissing
+    from .model.errors import InsufficientPoolCapacity as InsufficientPoolCapacity
     from .model.errors import InternalError as InternalError
     from .model.errors import InvalidName as InvalidName
     from .model.errors import InvalidParameter as InvalidParameter
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from .model.errors import StoreUnavailable as StoreUnavailable
     from .model.errors import StoreUnusable as StoreUnusable
     from .model.errors import TrioletError as TrioletError
+    from .model.errors import UndeclaredCapability as UndeclaredCapability
     from .model.status import IllegalTransition as IllegalTransition
     from .model.status import RestartNeedsNewAttempt as RestartNeedsNewAttempt
     from .stores import StoreOptions as StoreOptions
@@ -85,6 +89,7 @@ __all__ = [
     "CorruptRecord",
     "DefinitionDrift",
     "DefinitionError",
+    "DefinitionUnknown",
     "DriverMissing",
     "DuplicateStep",
     "EvidenceChanged",
@@ -93,6 +98,7 @@ __all__ = [
     "IncompatibleDefinition",
     "InstanceAbandoned",
     "InstanceComplete",
+    "InsufficientPoolCapacity",
     "InternalError",
     "InvalidName",
     "InvalidParameter",
@@ -118,6 +124,8 @@ __all__ = [
     "StoreUnavailable",
     "StoreUnusable",
     "TrioletError",
+    "UndeclaredCapability",
+    "UpgradeConflict",
     "WriteFailed",
     "open_store",
 ]

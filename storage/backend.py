@@ -8,6 +8,7 @@ awaits each wait, and a synchronous caller, which blocks on it (`drive`).
 import select
 import time
 from collections.abc import Generator, Sequence
+from enum import StrEnum
 from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
@@ -49,6 +50,21 @@ Waits: TypeAlias = Generator[Wait, None, T]
 """An operation under way: it yields waits and returns its result."""
 
 
+class Capability(StrEnum):
+    """What a store may be able to do beside keeping what it is told.
+
+    What a store does not declare it is never asked for: nothing is emulated.
+    """
+
+    ENLISTED_WRITES = "enlisted writes"
+    EXECUTION_OWNERSHIP = "execution ownership"
+    STOP_REQUESTS = "stop requests"
+    OPERATOR_REQUESTS = "operator requests"
+
+
+EVERYTHING = frozenset(Capability)
+
+
 @frozen
 class Descriptor:
     """What a backend is and can do."""
@@ -59,6 +75,7 @@ class Descriptor:
     """Connections of one runtime that may work at the same time."""
     inline: bool
     """Whether `apply` is fast enough to run on an event loop while commits are."""
+    capabilities: frozenset[Capability] = EVERYTHING
 
 
 @frozen

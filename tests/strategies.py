@@ -20,6 +20,7 @@ from triolet.storage.commands import (
     CommitChunk,
     Definition,
     Diagnose,
+    FindDefinition,
     FindStops,
     Folded,
     JobEnd,
@@ -31,13 +32,13 @@ from triolet.storage.commands import (
     OwnerFacts,
     Recover,
     RegisterOwner,
+    RegisterUpgrade,
     ReleaseOwner,
     RenewLease,
     RequestStop,
     ShowExecution,
     StepEnd,
 )
-from triolet.storage.commands.upgrading import FindDefinition, RegisterUpgrade
 from triolet.storage.dump import Dump
 from triolet.storage.model.execution import (
     Counts,

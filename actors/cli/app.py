@@ -25,8 +25,8 @@ app = App(
 Store = Annotated[
     str | None,
     Parameter(
-        help="sqlite:///FILE, sqlite:////ABSOLUTE/FILE or memory: "
-        "(default: $TRIOLET_STORE, else sqlite:///triolet.db)"
+        help="sqlite:///FILE, sqlite:////ABSOLUTE/FILE, postgresql://USER@HOST/DB "
+        "or memory: (default: $TRIOLET_STORE, else sqlite:///triolet.db)"
     ),
 ]
 Debug = Annotated[
@@ -312,6 +312,29 @@ def migrate(*, store: Store = None, debug: Debug = False) -> int:
     from .migrating import migrate as raise_schema
 
     return guarded(lambda: raise_schema(_url(store)), debug)
+
+
+@app.command
+def upgrade(
+    target: str,
+    /,
+    *renamed: str,
+    revision: Annotated[str, Parameter(name="--from")],
+    store: Store = None,
+    debug: Debug = False,
+) -> int:
+    """Let a changed job continue what it began under an earlier revision.
+
+    Args:
+        target: path.py:job or package.module:job, as it is now.
+        renamed: OLD=NEW for each node that has another name now.
+        revision: The earlier revision, as 'triolet show' gives it.
+        store: The store.
+        debug: Show the traceback of an error, too.
+    """
+    from .upgrading import upgrade as register
+
+    return guarded(lambda: register(target, _url(store), revision, renamed), debug)
 
 
 @app.command

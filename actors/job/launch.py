@@ -12,6 +12,7 @@ from types import MappingProxyType
 import trio
 from attrs import evolve, field, frozen
 
+from ...storage.backend import Descriptor
 from ...storage.commands import (
     AlreadyRunning,
     Definition,
@@ -34,6 +35,7 @@ from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
 from .options import check_type
+from .requirements import check_store, requirements_of
 from .step import Environment
 
 log = logging.getLogger("triolet.job")
@@ -74,6 +76,9 @@ class LaunchSettings:
     """What all launches of one runtime share."""
 
     store: StorageActor
+    descriptor: Descriptor
+    connections: int
+    """How many transactions may be under way at the same time."""
     owner_id: int
     new_id: Callable[[], int]
     """Draws nonzero numbers for failures."""
@@ -136,6 +141,8 @@ async def open_execution(
     """Begin a new attempt and make the actor that will run it.
 
     Raises:
+        UndeclaredCapability: The store cannot do what the job needs.
+        InsufficientPoolCapacity: The runtime has too few connections for the job.
         Rejection: The store refuses: the instance is complete, abandoned, UNKNOWN,
             owned by somebody who lives, or its definition has changed.
         StoreError: The store failed.
@@ -143,6 +150,7 @@ async def open_execution(
     """
     job = request.job
     plan = job.plan
+    check_store(settings.descriptor, settings.connections, requirements_of(job))
     command = OpenExecution(
         job=plan.job,
         parameters=request.parameters,

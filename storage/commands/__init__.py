@@ -83,6 +83,13 @@ from .starting import (
     StartLimitReached,
     StepStarted,
 )
+from .upgrading import (
+    DefinitionUnknown,
+    FindDefinition,
+    RegisterUpgrade,
+    UpgradeConflict,
+    UpgradeRegistered,
+)
 
 __all__ = [
     "UNLIMITED",
@@ -98,6 +105,7 @@ __all__ = [
     "Cursor",
     "Definition",
     "DefinitionDrift",
+    "DefinitionUnknown",
     "Diagnose",
     "Diagnosis",
     "DuplicateStep",
@@ -109,6 +117,7 @@ __all__ = [
     "ExecutionLine",
     "ExecutionNotFound",
     "ExecutionPage",
+    "FindDefinition",
     "FindStops",
     "Folded",
     "IncompatibleDefinition",
@@ -135,6 +144,7 @@ __all__ = [
     "Question",
     "Recover",
     "RegisterOwner",
+    "RegisterUpgrade",
     "ReleaseOwner",
     "RenewLease",
     "RequestStop",
@@ -149,5 +159,7 @@ __all__ = [
     "StoppingBegun",
     "StopsFound",
     "Unresolved",
+    "UpgradeConflict",
+    "UpgradeRegistered",
     "WriteFailed",
 ]

@@ -211,6 +211,36 @@ class DriverMissing(StoreError):
 
 
 @error
+class UndeclaredCapability(StoreError):
+    """The job needs what this kind of store cannot do; nothing was written."""
+
+    code = "undeclared_capability"
+    store: str
+    missing: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"a store of kind {self.store!r} has no {listed(self.missing)}, which the "
+            "job needs: use another store"
+        )
+
+
+@error
+class InsufficientPoolCapacity(StoreError):
+    """The job needs more connections than the runtime has; nothing was written."""
+
+    code = "insufficient_pool_capacity"
+    required: int
+    configured: int
+
+    def __str__(self) -> str:
+        return (
+            f"the job needs {self.required} connections and the runtime has "
+            f"{self.configured}: raise RuntimeOptions(connections=...)"
+        )
+
+
+@error
 class InternalError(TrioletError):
     """A bug of Triolet itself; please report it."""
 

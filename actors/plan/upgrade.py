@@ -1,0 +1,60 @@
+"""Which nodes of a changed definition continue which nodes of the one before."""
+
+from collections.abc import Mapping
+
+from ...storage.model.errors import InvalidValue, listed
+from .plan import Plan, PlanNode, StepNode
+
+
+def carried_nodes(
+    before: Plan, after: Plan, renamed: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Map the nodes of *before* to those of *after* that continue them.
+
+    A node continues the one of the same id and kind unless it is said to continue
+    another one; a node of *before* that nothing continues is left behind.
+
+    Args:
+        before: The definition that earlier attempts ran.
+        after: The definition that is to continue them.
+        renamed: Node of *before* to node of *after*.
+
+    Returns:
+        Pairs of node ids, sorted, one to one.
+
+    Raises:
+        InvalidValue: A name in *renamed* is not a node, two nodes would be of different
+            kinds, one node would continue two, or nothing would be carried over.
+    """
+    for old, new in renamed.items():
+        _check(before, old, "earlier")
+        _check(after, new, "changed")
+        if not _alike(before.nodes[old], after.nodes[new]):
+            raise InvalidValue("the upgrade", f"{old!r} and {new!r} differ in kind")
+    taken = set(renamed.values())
+    if len(taken) < len(renamed):
+        raise InvalidValue("the upgrade", "gives one node two to continue")
+    both = before.nodes.keys() & after.nodes.keys() - taken - renamed.keys()
+    kept = {one: one for one in both if _alike(before.nodes[one], after.nodes[one])}
+    pairs = {**kept, **renamed}
+    if not pairs:
+        raise InvalidValue(
+            "the upgrade",
+            "would carry nothing over, no node is in both definitions: name pairs as "
+            "OLD=NEW, or launch the job anew",
+        )
+    return tuple(sorted(pairs.items()))
+
+
+def _check(plan: Plan, node: str, which: str) -> None:
+    if node not in plan.nodes:
+        known = listed(repr(one) for one in sorted(plan.nodes))
+        raise InvalidValue(
+            "the upgrade", f"names {node!r}, but the {which} definition has {known}"
+        )
+
+
+def _alike(one: PlanNode, other: PlanNode) -> bool:
+    if isinstance(one, StepNode) and isinstance(other, StepNode):
+        return type(one.declaration) is type(other.declaration)
+    return type(one) is type(other)
