@@ -14,17 +14,14 @@ from uuid import UUID
 import trio
 from attrs import evolve
 
-from ..storage.backend import Backend, Descriptor
-from ..storage.commands import (
-    RegisterOwner,
-    ReleaseOwner,
-)
+from ..storage.backend import Backend, Descriptor, Listener
+from ..storage.commands import STOP_CHANNEL, RegisterOwner, ReleaseOwner
 from ..storage.model.errors import (
     InvalidParameter,
     InvalidValue,
     StoreError,
 )
-from ..storage.stores import SQLITE, StoreOptions, open_store, sqlite_path
+from ..storage.stores import SQLITE, StoreOptions, listener_of, open_store, sqlite_path
 from .job.events import Announcer, Event, EventKind
 from .job.execution import JobExecution, Stop
 from .job.launch import (
@@ -40,6 +37,7 @@ from .job.options import RuntimeOptions, check_type
 from .job.report import LaunchReport
 from .job.restarting import restart_of
 from .kernel.heartbeat import Heartbeat
+from .kernel.listening import hearing
 from .kernel.liveness import this_process
 from .kernel.mailbox import Mailbox
 from .kernel.pool import StoragePool
@@ -276,9 +274,10 @@ async def open_runtime(
     options = RuntimeOptions() if options is None else options
     check_type(options, RuntimeOptions, "the second argument of open_runtime")
     if isinstance(store, str):
+        listener = listener_of(store, [STOP_CHANNEL])
         async with (
             _opened(store, options) as backends,
-            _served(backends, options) as it,
+            _served(backends, options, listener) as it,
         ):
             yield it
     else:
@@ -312,7 +311,9 @@ async def _opened(url: str, options: RuntimeOptions) -> AsyncIterator[list[Backe
 
 @asynccontextmanager
 async def _served(
-    backends: Sequence[Backend], options: RuntimeOptions
+    backends: Sequence[Backend],
+    options: RuntimeOptions,
+    listener: Listener | None = None,
 ) -> AsyncIterator[Runtime]:
     draw = options.random
     announcer = Announcer(options.events, job="")
@@ -353,7 +354,8 @@ async def _served(
             )
             runtime = Runtime(nursery, pool, settings, options.stop_poll)
             try:
-                yield runtime
+                with hearing(nursery, listener, {STOP_CHANNEL: runtime._stops.wake}):
+                    yield runtime
             finally:
                 runtime._stops.life.cancel()
                 heartbeat.life.cancel()

@@ -135,7 +135,6 @@ class Notice:
     """Something that another process has committed: a reason to look."""
 
     channel: str
-    payload: str
 
 
 class Listener(Protocol):

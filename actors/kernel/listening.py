@@ -5,7 +5,8 @@ what was notified while the connection was down is not heard.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import trio
 
@@ -25,12 +26,12 @@ class ListeningActor:
 
     Args:
         listener: Connected and closed by this actor.
-        calls: By channel: called with the payload, and with "" whenever something
-            may have been missed; must return at once.
+        calls: By channel: called for each notice, and whenever some may have been
+            missed; must return at once.
     """
 
     def __init__(
-        self, listener: Listener, calls: Mapping[str, Callable[[str], None]]
+        self, listener: Listener, calls: Mapping[str, Callable[[], None]]
     ) -> None:
         self.life = trio.CancelScope()
         """Ends the actor."""
@@ -53,7 +54,25 @@ class ListeningActor:
     async def _listen(self) -> None:
         await driven(self._listener.connect(), CONNECT_SECS)
         for call in self._calls.values():
-            call("")  # what was notified until now was not heard
+            call()  # what was notified until now was not heard
         while True:
             for notice in await driven(self._listener.notices(), QUIET_SECS):
-                self._calls[notice.channel](notice.payload)
+                self._calls[notice.channel]()
+
+
+@contextmanager
+def hearing(
+    nursery: trio.Nursery,
+    listener: Listener | None,
+    calls: Mapping[str, Callable[[], None]],
+) -> Iterator[None]:
+    """Let an actor listen for as long as the block lasts; without a listener, none."""
+    if listener is None:
+        yield
+        return
+    actor = ListeningActor(listener, calls)
+    nursery.start_soon(actor.run)
+    try:
+        yield
+    finally:
+        actor.life.cancel()

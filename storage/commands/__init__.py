@@ -41,6 +41,7 @@ from .opening import (
     Snapshot,
 )
 from .operating import (
+    STOP_CHANNEL,
     Abandon,
     ActionNotAllowed,
     BeginStopping,
@@ -92,6 +93,7 @@ from .upgrading import (
 )
 
 __all__ = [
+    "STOP_CHANNEL",
     "UNLIMITED",
     "Abandon",
     "ActionNotAllowed",

@@ -25,6 +25,9 @@ from .command import Command, Question
 from .ownership import OwnerFacts
 from .questions import PAGE_MAX, ExecutionNotFound
 
+STOP_CHANNEL = "triolet_stop"
+"""On which a store that can push says that a stop was requested."""
+
 
 def _check_execution(execution_id: int) -> None:
     """Refuse what is no number of an execution, or one that no store can have.

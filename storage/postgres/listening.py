@@ -62,7 +62,7 @@ class PostgresListener:
         except ConnectionLost as lost:
             self.close()
             raise StoreUnavailable(BROKEN) from lost
-        return [Notice(channel, payload) for channel, payload in heard]
+        return [Notice(channel) for channel in heard]
 
     def close(self) -> None:
         """Close the connection."""

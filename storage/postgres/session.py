@@ -55,6 +55,10 @@ class PostgresSession:
         ((now,),) = yield from self.fetch("SELECT triolet.now()")
         return int(now)
 
+    def notify(self, channel: str) -> Waits[None]:
+        """Tell whoever listens to the store that there is something, once committed."""
+        yield from self._one(("SELECT pg_notify($1, '')::text", (channel,)))
+
     def savepoint(self) -> Waits[None]:
         """Remember this point of the transaction."""
         yield from self._one(("SAVEPOINT trial", ()))

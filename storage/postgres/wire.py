@@ -165,8 +165,8 @@ class Wire:
         rows: list[Row] = transformer.load_rows(0, result.ntuples, tuple)
         return Result(rows, result.command_tuples or 0, result.command_status or b"")
 
-    def notices(self) -> list[tuple[str, str]]:
-        """Take the notifications that have arrived: (channel, payload).
+    def notices(self) -> list[str]:
+        """Take the notifications that have arrived; give their channels.
 
         Raises:
             ConnectionLost: The connection broke.
@@ -177,7 +177,7 @@ class Wire:
             raise ConnectionLost(str(exc)) from exc
         heard = []
         while (notice := self.raw.notifies()) is not None:
-            heard.append((notice.relname.decode(), notice.extra.decode()))
+            heard.append(notice.relname.decode())
         return heard
 
     def script(self, sql: str) -> Waits[None]:

@@ -8,6 +8,7 @@ from typing import TypeAlias, assert_never
 from ..backend import Waits
 from ..codec import encode_refusal
 from ..commands import (
+    STOP_CHANNEL,
     Abandon,
     BeginStopping,
     ExecutionNotFound,
@@ -128,6 +129,7 @@ def _request_stop(
         key = (execution.id, execution.owner_id)
         values = (*key, request.actor, request.reason, now)
         yield from db.change(_REQUEST_STOP, values)
+        yield from db.notify(STOP_CHANNEL)
     return execution.status
 
 

@@ -46,6 +46,9 @@ class Session(Protocol):
     def clock(self) -> Waits[int]:
         """Read the store's clock: microseconds since 1970."""
 
+    def notify(self, channel: str) -> Waits[None]:
+        """Tell whoever listens to the store that there is something, once committed."""
+
     def savepoint(self) -> Waits[None]:
         """Remember this point of the transaction."""
 

@@ -75,6 +75,10 @@ class SqliteSession:
         yield from ()
         return self._clock()
 
+    def notify(self, channel: str) -> Waits[None]:
+        """Do nothing: a file cannot push."""
+        yield from ()
+
     def savepoint(self) -> Waits[None]:
         """Remember this point of the transaction."""
         yield from ()
