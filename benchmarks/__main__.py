@@ -21,7 +21,7 @@ from pathlib import Path
 
 import trio
 
-from . import cli_start, csv_load, memory, postgres, sqlite
+from . import cli_start, csv_load, memory, postgres, postgres_control, sqlite
 from .benchmark import Benchmark, DataMissing, Workspace
 from .rows import Row, WrongResult, table
 
@@ -30,6 +30,7 @@ ALL: tuple[Benchmark, ...] = (
     *sqlite.BENCHMARKS,
     *csv_load.BENCHMARKS,
     *postgres.BENCHMARKS,
+    *postgres_control.BENCHMARKS,
     *cli_start.BENCHMARKS,
 )
 

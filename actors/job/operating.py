@@ -1,7 +1,7 @@
 """What operators do and ask, on a runtime's store; no job need run here."""
 
-from collections.abc import Callable
-from types import NoneType
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, NoneType
 
 from attrs import frozen
 
@@ -11,6 +11,7 @@ from ...storage.commands import (
     Diagnosis,
     ExecutionDetail,
     ExecutionPage,
+    FindDefinition,
     ListExecutions,
     ListOperations,
     Operated,
@@ -24,7 +25,10 @@ from ...storage.model.operation import Directive
 from ...storage.model.status import BatchStatus
 from ..kernel.liveness import is_alive
 from ..kernel.storage_actor import StorageActor
+from ..plan.compile import compile_job
+from ..plan.definition import Job
 from .options import check_type
+from .upgrading import upgrade_of
 
 NO_EVIDENCE = bytes(32)
 """Cited of an execution that has ended: its recovery is refused, on record."""
@@ -235,6 +239,37 @@ class Operator:
 
     def _id(self, given: str | None) -> str:
         return f"{self._new_id():016x}" if given is None else given
+
+    async def upgrade(
+        self,
+        job: Job,
+        *,
+        from_revision: str,
+        renamed: Mapping[str, str] = MappingProxyType({}),
+        key: str | None = None,
+    ) -> bool:
+        """Let a changed job continue what it began under an earlier revision.
+
+        Args:
+            job: As it is now.
+            from_revision: The label of the definition that earlier attempts ran.
+            renamed: Earlier node id to present one; nodes that keep their id and kind
+                need not be named, nodes that nothing continues are left behind.
+            key: Names the upgrade; None makes a name of both revisions.
+
+        Returns:
+            False when exactly this upgrade was registered before.
+
+        Raises:
+            DefinitionUnknown: The job was never launched under that revision.
+            UpgradeConflict: The two are connected, or the key is taken, otherwise.
+            InvalidValue: A node is unknown or of another kind, or nothing is left.
+        """
+        compiled = compile_job(job)
+        question = FindDefinition(compiled.plan.job, from_revision)
+        earlier = await self._store.ask(question)
+        command = upgrade_of(compiled, earlier, renamed, key)
+        return not (await self._store.ask(command)).unchanged
 
 
 def recovery_of_ended(
