@@ -9,6 +9,8 @@ from ..model.errors import StoreError, StoreUnavailable, StoreUnusable
 REFUSED = "TR001"
 """Raised by our own SQL when a command is refused as a whole."""
 UNIQUE_VIOLATION = "23505"
+UNORDERED = ("40001", "40P01")
+"""Transactions that were in each other's way: carried out again, they may not be."""
 
 _PASSING = {
     "40001": "two transactions could not be put into an order",

@@ -8,7 +8,7 @@ from ..backend import Waits
 from ..commands import WriteFailed
 from ..commands.command import EnlistedWrite, call_enlisted
 from ..sql.session import Query, Row, UniqueViolation, Value
-from .faults import UNIQUE_VIOLATION, explained, is_passing
+from .faults import UNIQUE_VIOLATION, UNORDERED, explained
 from .wire import ConnectionLost, Refusal, Result, Statement, Wire
 
 
@@ -84,7 +84,7 @@ class PostgresSession:
             if wire.broken:
                 raise ConnectionLost(str(failed.cause)) from failed
             sqlstate = getattr(failed.cause, "sqlstate", None) or ""
-            if isinstance(failed.cause, psycopg.Error) and is_passing(sqlstate):
+            if isinstance(failed.cause, psycopg.Error) and sqlstate in UNORDERED:
                 raise explained(sqlstate) from failed
             raise
         finally:
