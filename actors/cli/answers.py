@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from attrs import frozen
 
 from .exit_codes import DONE
-from .output import emit
 
 
 @frozen
@@ -16,13 +15,7 @@ class Answer:
     """Whatever is shown, as the store gave it."""
     lines: Iterable[str]
     code: int = DONE
-
-
-def tell(answer: Answer) -> int:
-    """Print an answer; give its exit code.
-
-    Raises:
-        OutputFailed: It could not be written.
-    """
-    emit(answer.lines)
-    return answer.code
+    warning: str | None = None
+    """A sentence for standard error, such as why a job failed."""
+    more: int | None = None
+    """Where the next page begins, if there is one."""

@@ -6,10 +6,9 @@ from ...storage.commands import ExecutionLine, ExecutionPage, ListExecutions
 from ...storage.model.errors import InvalidValue
 from ...storage.model.execution import COUNT_MAX
 from ...storage.model.status import BatchStatus
+from .answers import Answer
 from .asking import ask
-from .exit_codes import DONE
 from .formats import elapsed, instant, table
-from .output import emit
 
 PAGE_MAX = 500
 HEAD = ["execution", "job", "attempt", "status", "started (UTC)", "took", "run"]
@@ -17,8 +16,8 @@ HEAD = ["execution", "job", "attempt", "status", "started (UTC)", "took", "run"]
 
 def list_executions(
     url: str, job: str | None, status: str | None, limit: int, before: int | None
-) -> int:
-    """Print a page, newest first.
+) -> Answer:
+    """Give a page, newest first.
 
     Raises:
         InvalidValue: The limit or the status is not one.
@@ -28,8 +27,9 @@ def list_executions(
         raise InvalidValue("--limit", f"must be 1 to {PAGE_MAX}")
     if before is not None and not 0 <= before <= COUNT_MAX:
         raise InvalidValue("--before", "must be the number of an execution")
-    emit(_lines(ask(url, ListExecutions(job, _status(status), limit, before))))
-    return DONE
+    page = ask(url, ListExecutions(job, _status(status), limit, before))
+    more = page.lines[-1].execution.id if page.more else None
+    return Answer(page.lines, _lines(page), more=more)
 
 
 def _lines(page: ExecutionPage) -> Iterator[str]:

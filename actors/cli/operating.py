@@ -27,21 +27,10 @@ from ..kernel.liveness import is_alive
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
+from .failing import UsageInvalid
 
 WAIT_SECS = 0.2
 """Between two looks at an execution that is being stopped."""
-
-
-@error
-class UsageInvalid(TrioletError):
-    """The words of the command line do not fit together; nothing was done."""
-
-    code = "usage_invalid"
-    reason: str
-
-    def __str__(self) -> str:
-        """Say in one sentence what is wrong, where, and how to mend it."""
-        return self.reason
 
 
 @error

@@ -19,9 +19,10 @@ from ..job.restarting import restart_of
 from ..plan.arguments import parse_arguments, resolve
 from ..plan.compile import CompiledJob, compile_job
 from ..runtime import Runtime, open_runtime
+from .answers import Answer
 from .asking import ask
 from .exit_codes import BY_STATUS, DONE
-from .output import complain, emit, plain
+from .output import plain
 from .progress import Progress
 from .reporting import outcome_of, report_lines
 from .signals import Interruptions, obeyed
@@ -50,7 +51,7 @@ def run_job(
     mode: Mode,
     *,
     debug: bool,
-) -> int:
+) -> Answer:
     """Launch a job and report; the exit code tells how it ended.
 
     Raises:
@@ -69,11 +70,10 @@ def run_job(
         began = time.monotonic()
         launch = _Launch(url, job, given, progress, interruptions)
         report = trio.run(launch.run, mode)
-        emit(report_lines(report, time.monotonic() - began))
+        lines = list(report_lines(report, time.monotonic() - began))
     code = BY_STATUS[report.status]
-    if code != DONE:
-        complain(outcome_of(report, debug=debug))
-    return code
+    why = None if code == DONE else outcome_of(report, debug=debug)
+    return Answer(report, lines, code, warning=why)
 
 
 @frozen

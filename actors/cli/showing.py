@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from attrs import frozen
+
 from ...storage.commands import (
     ExecutionDetail,
     ListOperations,
@@ -18,15 +20,22 @@ from ...storage.model.parameters import JobParameter, ParameterKind
 from ...storage.model.status import BatchStatus
 from ..job.wording import failure_text
 from ..kernel.liveness import is_alive
+from .answers import Answer
 from .asking import ask
-from .exit_codes import DONE
 from .formats import elapsed, instant, table
-from .output import emit
 from .reporting import counts_text, exit_text
 
 
-def show_execution(url: str, execution_id: int) -> int:
-    """Print one execution.
+@frozen
+class Shown:
+    """One execution, and what operators did to it."""
+
+    detail: ExecutionDetail
+    history: OperatorHistory
+
+
+def show_execution(url: str, execution_id: int) -> Answer:
+    """Give one execution.
 
     Raises:
         ExecutionNotFound: It is not in this store.
@@ -34,8 +43,8 @@ def show_execution(url: str, execution_id: int) -> int:
     """
     detail = ask(url, ShowExecution(execution_id))
     history = ask(url, ListOperations(execution_id))
-    emit([*detail_lines(detail), *history_lines(detail.execution.status, history)])
-    return DONE
+    lines = [*detail_lines(detail), *history_lines(detail.execution.status, history)]
+    return Answer(Shown(detail, history), lines)
 
 
 def history_lines(status: BatchStatus, history: OperatorHistory) -> Iterator[str]:

@@ -9,14 +9,13 @@ from ...storage.model.errors import InvalidValue
 from ...storage.stores import StoreOptions, open_store
 from ..job.upgrading import upgrade_of
 from ..plan.compile import compile_job
-from .exit_codes import DONE
-from .output import emit
+from .answers import Answer
 from .target import load_job
 
 BATCH = UUID(int=0)
 
 
-def upgrade(target: str, url: str, revision: str, renamed: Sequence[str]) -> int:
+def upgrade(target: str, url: str, revision: str, renamed: Sequence[str]) -> Answer:
     """Register an upgrade and say what is carried over.
 
     Raises:
@@ -36,14 +35,12 @@ def upgrade(target: str, url: str, revision: str, renamed: Sequence[str]) -> int
     left = [old for old, new in command.steps if old != new]
     names = ", ".join(f"{old} as {new}" for old, new in command.steps if old != new)
     kept = len(command.steps) - len(left)
-    emit(
-        [
-            f"job {job.plan.job} of revision {job.revision} continues revision "
-            f"{revision}: {kept} node{'' if kept == 1 else 's'} as before"
-            + (f", {names}" if names else "")
-        ]
+    text = (
+        f"job {job.plan.job} of revision {job.revision} continues revision {revision}: "
+        f"{kept} node{'' if kept == 1 else 's'} as before"
+        + (f", {names}" if names else "")
     )
-    return DONE
+    return Answer(dict(command.steps), [text])
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -25,7 +25,8 @@ from triolet.actors.cli.exit_codes import (
     USAGE,
     exit_of,
 )
-from triolet.actors.cli.operating import OwnerGone, UsageInvalid
+from triolet.actors.cli.failing import UsageInvalid
+from triolet.actors.cli.operating import OwnerGone
 from triolet.actors.cli.output import OutputFailed
 from triolet.actors.cli.target import TargetInvalid
 

@@ -12,7 +12,8 @@ from triolet.actors import (
     OutcomeUnresolved,
     StartLimitReached,
 )
-from triolet.actors.cli.failing import guarded
+from triolet.actors.cli.answers import Answer
+from triolet.actors.cli.failing import Form, guarded
 from triolet.actors.cli.formats import counted, duration, elapsed, instant, table
 from triolet.actors.cli.reporting import (
     counts_text,
@@ -218,10 +219,10 @@ def test_columns_are_aligned_without_trailing_blanks() -> None:
 def test_an_interruption_is_a_sentence_and_not_a_traceback(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def interrupted() -> int:
+    def interrupted() -> Answer:
         raise BaseExceptionGroup("tasks", [KeyboardInterrupt()])
 
-    assert guarded(interrupted, debug=False) == 130
+    assert guarded(interrupted, Form(command="run")) == 130
     assert capsys.readouterr().err == (
         "triolet: interrupted; the same command continues from the last commit\n"
     )
