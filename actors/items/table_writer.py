@@ -1,51 +1,18 @@
-"""A writer of rows into a table of the store's own SQLite database."""
+"""A writer of rows into a table of the store's own database."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter, length_hint
-from typing import Any, ClassVar, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from attrs import Attribute, define, field
 
 from ...storage.commands import Cursor
 from ...storage.model.errors import InvalidValue
-from .errors import TableMismatch, TableMissing, TableRowRefused, quoted
 from .protocols import ChunkKey, Delivery
-from .table_faults import row_fault
+from .table_rows import Row, Table
+from .table_sqlite import SQL_TYPES, SqliteTable, folded
 
-Row: TypeAlias = Sequence[Any] | Mapping[str, Any]
-"""Values in the order of the columns, or by the columns' names."""
-
-SQL_TYPES: dict[type, str] = {
-    int: "INTEGER",
-    float: "REAL",
-    str: "TEXT",
-    bytes: "BLOB",
-    bool: "INTEGER",
-}
-SYNONYMS = {"INT": "INTEGER"}
 RESERVED = (b"triolet_", b"sqlite_")
-
-_ROW_ERRORS = (
-    sqlite3.IntegrityError,
-    sqlite3.ProgrammingError,
-    sqlite3.InterfaceError,
-    sqlite3.DataError,
-    OverflowError,
-    UnicodeEncodeError,
-    LookupError,
-    TypeError,
-)
-"""What a bad row may raise: from SQLite, from binding it, from taking it apart."""
-
-
-def _folded(name: str) -> bytes:
-    """Fold a name as SQLite compares names: only A to Z lose their case."""
-    return name.encode().lower()
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _check_identifier(what: str, name: object) -> None:
@@ -59,7 +26,7 @@ def _check_identifier(what: str, name: object) -> None:
 
 def _check_table(_: object, __: "Attribute[str]", name: str) -> None:
     _check_identifier("table", name)
-    if _folded(name).startswith(RESERVED):
+    if folded(name).startswith(RESERVED):
         raise InvalidValue(
             "table", "must not begin with triolet_ or sqlite_: such names are reserved"
         )
@@ -80,14 +47,9 @@ def _columns(value: object) -> dict[str, type] | None:
         if not isinstance(kind, type) or kind not in SQL_TYPES:
             allowed = "int, float, str, bytes or bool"
             raise InvalidValue(f"columns[{name!r}]", f"must be the type {allowed}")
-    if len({_folded(name) for name in value}) < len(value):
+    if len({folded(name) for name in value}) < len(value):
         raise InvalidValue("columns", "has two names that differ only in case")
     return dict(value)
-
-
-def _refuse_text(row: object) -> Sequence[Any]:
-    """Keep SQLite from taking the characters of a text for the values of a row."""
-    raise TypeError(type(row).__name__)
 
 
 @define(eq=False)
@@ -96,9 +58,13 @@ class TableWriter:
 
     So every row is written exactly once. Rows are sequences in the order of *columns*
     or dicts by name, as the first row of the chunk is; keys that name no column are
-    not written. A table that is created here is STRICT: a value that does not fit its
-    column's type is refused, and the chunk with it. SQLite converts what loses nothing:
-    the text "12" into an integer, an integer into a float. NaN it stores as NULL.
+    not written. A value that does not fit its column's type is refused, and the chunk
+    with it; the store converts what loses nothing: the text "12" into an integer.
+
+    On SQLite a table that is created here is STRICT, and NaN is stored as NULL. On
+    PostgreSQL int is bigint, float double precision, str text, bytes bytea and bool
+    boolean; names are taken exactly as they are written here, without a schema, and
+    rows travel by COPY.
 
     Args:
         table: Its name, in the store's database. Names that begin with triolet_ or
@@ -116,28 +82,28 @@ class TableWriter:
     table: str = field(validator=_check_table)
     columns: dict[str, type] | None = field(default=None, converter=_columns)
     create: bool = field(default=True, kw_only=True, validator=_check_create)
-    _names: tuple[str, ...] = field(default=(), init=False, repr=False)
-    _insert: str = field(default="", init=False, repr=False)
+    _opened: Table | None = field(default=None, init=False, repr=False)
 
     def open(self, cursor: Cursor | None) -> None:
         """Create the table, or check that it has the declared columns and types.
 
         Raises:
             TableMissing: There is no such table, or it cannot be created.
-            TableMismatch: A column is missing or has another type.
+            TableMismatch: A column is missing or has another type, or the table is not
+                one to write into.
         """
         if cursor is None:
             raise InvalidValue("the cursor of TableWriter", "is missing")
-        if self.columns is not None and self.create:
-            self._create(cursor, self.columns)
-        actual = self._actual(cursor)
-        if self.columns is not None:
-            self._check_columns(self.columns, actual)
-        self._names = tuple(actual if self.columns is None else self.columns)
-        into = ", ".join(map(_identifier, self._names))
-        values = ", ".join("?" * len(self._names))
-        self._insert = (
-            f"INSERT INTO {_identifier(self.table)} ({into}) VALUES ({values})"
+        if isinstance(cursor, sqlite3.Cursor):
+            self._opened = SqliteTable(
+                cursor, self.table, self.columns, create=self.create
+            )
+            return
+        # Only a store on PostgreSQL needs its driver.
+        from .table_postgres import PostgresTable
+
+        self._opened = PostgresTable(
+            cursor, self.table, self.columns, create=self.create
         )
 
     def write(
@@ -147,81 +113,13 @@ class TableWriter:
 
         Raises:
             TableRowRefused: A row does not fit; the transaction must be rolled back.
-            sqlite3.Error: The database itself failed.
+            sqlite3.Error: SQLite itself failed.
+            psycopg.Error: PostgreSQL itself failed.
         """
-        if cursor is None or not self._insert:
+        if cursor is None or self._opened is None:
             raise InvalidValue("TableWriter", "is not open, or has no cursor")
-        if not rows:
-            return
-        left = iter(rows if isinstance(rows, list | tuple) else list(rows))
-        try:
-            cursor.executemany(self._insert, self._bound(rows[0], left))
-        except _ROW_ERRORS as exc:
-            index = len(rows) - length_hint(left) - 1
-            refused = self._refusal(rows, index, chunk_key, exc)
-            if refused is None:
-                raise
-            raise refused from exc
+        if rows:
+            self._opened.write(cursor, rows, chunk_key)
 
     def close(self) -> None:
         """Do nothing: the cursor belongs to the transaction."""
-
-    def _refusal(
-        self, rows: Sequence[Row], index: int, chunk_key: ChunkKey, exc: Exception
-    ) -> TableRowRefused | None:
-        """Explain *exc* by the row that was bound last; None if it is not at fault."""
-        if index < 0:
-            return None
-        fault = row_fault(self.table, self._names, rows[0], rows[index], exc)
-        if fault is None:
-            return None
-        column, reason = fault
-        ordinal = chunk_key.ordinal + index
-        return TableRowRefused(self.table, column, reason, index, ordinal)
-
-    def _bound(self, first: Row, rows: Iterator[Row]) -> Iterable[Sequence[Any]]:
-        """Turn rows into what SQLite binds by position, one at a time."""
-        if isinstance(first, str | bytes | bytearray):
-            return map(_refuse_text, rows)
-        if not isinstance(first, Mapping):
-            return rows  # type: ignore[return-value]  # else it is refused when bound
-        pick: Callable[[Any], Any] = itemgetter(*self._names)
-        picked = map(pick, rows)
-        return zip(picked) if len(self._names) == 1 else picked
-
-    def _create(self, cursor: Cursor, columns: dict[str, type]) -> None:
-        body = ", ".join(
-            f"{_identifier(name)} {SQL_TYPES[kind]}" for name, kind in columns.items()
-        )
-        name = _identifier(self.table)
-        try:
-            cursor.execute(f"CREATE TABLE IF NOT EXISTS {name} ({body}) STRICT")
-        except sqlite3.OperationalError as exc:
-            if getattr(exc, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR:
-                raise
-            reason = f"it cannot be created ({exc})"
-            raise TableMissing(self.table, None, reason) from exc
-
-    def _actual(self, cursor: Cursor) -> dict[str, str]:
-        """Give the columns that the table has, with their types in capitals."""
-        cursor.execute(f"PRAGMA table_info({_identifier(self.table)})")
-        actual = {row[1]: row[2].upper() for row in cursor.fetchall()}
-        if not actual:
-            mend = "create it, or declare columns and leave create at True"
-            raise TableMissing(self.table, None, f"there is no such table; {mend}")
-        return actual
-
-    def _check_columns(self, columns: dict[str, type], actual: dict[str, str]) -> None:
-        types = {_folded(name): kind for name, kind in actual.items()}
-        for name, kind in columns.items():
-            found = types.get(_folded(name))
-            if found is None:
-                reason = f"declared, but the table only has {quoted(actual)}"
-                raise TableMismatch(self.table, name, reason)
-            wanted = SQL_TYPES[kind]
-            if SYNONYMS.get(found, found) != wanted:
-                reason = (
-                    f"declared as {kind.__name__} ({wanted}), but the table has "
-                    f"{found or 'no type'}; alter one of the two"
-                )
-                raise TableMismatch(self.table, name, reason)

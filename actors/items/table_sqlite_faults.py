@@ -7,16 +7,12 @@ they name tables, columns and constraints, never values.
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from .errors import quoted
-
-Fault: TypeAlias = tuple[str | None, str]
-"""The column, if it is known, and the reason."""
+from .table_rows import CONSTRAINT_CHARS_MAX, MEND, Fault, shape_fault
 
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
-CONSTRAINT_CHARS_MAX = 100
-MEND = "convert it in the processor"
 
 _MISTYPED = re.compile(r"cannot store \w+ value in (\w+) column (.*)", re.DOTALL)
 _CONSTRAINT = re.compile(r"([A-Z ]+) constraint failed(?:: (.*))?", re.DOTALL)
@@ -38,32 +34,13 @@ def row_fault(
     Returns:
         None when the row is not at fault.
     """
-    shape = _shape_fault(names, first, row)
+    shape = shape_fault(names, first, row)
     if shape is not None:
         return shape
     if isinstance(exc, sqlite3.IntegrityError):
         return _constraint_fault(table, str(exc))
     values = [row[name] for name in names] if isinstance(row, Mapping) else list(row)  # type: ignore[call-overload]  # the shape is right
     return _value_fault(names, values, exc)
-
-
-def _shape_fault(names: Sequence[str], first: object, row: object) -> Fault | None:
-    kind = type(row).__name__
-    if isinstance(row, str | bytes | bytearray):
-        mend = "for a single column give a list of one value"
-        return None, f"the row is of type {kind}, not a sequence of values; {mend}"
-    if not isinstance(row, Mapping | Sequence):
-        return None, f"the row is of type {kind}; it must be a sequence or a dict"
-    if isinstance(row, Mapping) != isinstance(first, Mapping):
-        other = type(first).__name__
-        reason = f"the row is of type {kind}, but the first of its chunk is a {other}"
-        return None, reason
-    if isinstance(row, Mapping):
-        missing = [name for name in names if name not in row]
-        return (missing[0], "the row has no such key") if missing else None
-    if len(row) != len(names):
-        return None, f"the row has {len(row)} values for {len(names)} columns"
-    return None
 
 
 def _constraint_fault(table: str, message: str) -> Fault:
