@@ -131,7 +131,7 @@ class PostgresTable:
         index, (column, reason) = found
         if index is not None and index < count:
             return refusal(self._name, (column, reason), index, chunk_key)
-        where = f"{count} rows from record {chunk_key.ordinal} on"
+        where = f"{count} rows from item {chunk_key.ordinal + 1} on"
         return TableError(self._name, column, f"{reason} (one of the {where})")
 
     # Rows

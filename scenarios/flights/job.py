@@ -100,14 +100,14 @@ def rank_routes(cursor: Cursor, ctx: StepContext) -> None:
     cursor.execute("DROP TABLE IF EXISTS worst_routes")
     cursor.execute(
         "CREATE TABLE worst_routes (origin TEXT, dest TEXT, flights INTEGER, "
-        "mean_delay REAL) STRICT"
+        "mean_delay DOUBLE PRECISION)"
     )
     cursor.execute(
         "INSERT INTO worst_routes "
         "SELECT origin, dest, count(*), avg(arr_delay) FROM flights "
-        "WHERE arr_delay IS NOT NULL GROUP BY origin, dest HAVING count(*) >= ? "
-        "ORDER BY avg(arr_delay) DESC, origin, dest LIMIT 10",
-        (FEWEST_FLIGHTS,),
+        "WHERE arr_delay IS NOT NULL GROUP BY origin, dest "
+        f"HAVING count(*) >= {FEWEST_FLIGHTS} "
+        "ORDER BY avg(arr_delay) DESC, origin, dest LIMIT 10"
     )
 
 

@@ -163,7 +163,7 @@ def test_an_existing_table_with_narrower_types_is_used(
     error = refusal(cursor, writer, [[1, "Ada", 2.5], [2**31, "Bob", 1]], 7)
     assert str(error) == (
         "table 'trades', column 'id': the number is out of range for the type integer "
-        "(row 1 of its chunk, record 8)"
+        "(row 2 of the chunk that begins with item 8)"
     )
     error = refusal(cursor, writer, [[1, "Adam", 2.5]])
     assert "column 'name': the text is too long for" in str(error)
@@ -280,7 +280,7 @@ def test_a_value_of_the_wrong_type_is_named_by_column_and_record(
     assert (error.column, error.index, error.ordinal) == ("amount", 1, 1_001)
     assert str(error) == (
         "table 'trades', column 'amount': the value does not fit the type double "
-        "precision; convert it in the processor (row 1 of its chunk, record 1001)"
+        "precision; convert it in the processor (row 2 of the chunk that begins with item 1001)"
     )
 
 
@@ -372,7 +372,7 @@ def test_a_rule_that_is_checked_at_the_end_is_told_without_a_row(
         writer.write(cursor, [[1], [2]], chunk(10))
     assert str(caught.value) == (
         "table 'trades': a foreign key refers to a row that does not exist "
-        "('trades_id_fkey') (one of the 2 rows from record 10 on)"
+        "('trades_id_fkey') (one of the 2 rows from item 11 on)"
     )
 
 
@@ -426,7 +426,7 @@ async def test_rows_and_checkpoint_are_one_atom_over_a_failure(
         assert report.status is BatchStatus.FAILED
         assert report.failure is not None
         assert "column 'id'" in (report.failure.message or "")
-        assert "record 7" in (report.failure.message or "")
+        assert "begins with item 7" in (report.failure.message or "")
         mended.append(True)
         report = await runtime.launch(job())
         assert report.status is BatchStatus.COMPLETED
