@@ -3,6 +3,7 @@
 import gc
 import time
 from functools import partial
+from pathlib import Path
 
 import psycopg
 import trio
@@ -13,21 +14,26 @@ from triolet.actors import (
     BatchStatus,
     CompiledJob,
     Job,
+    LaunchReport,
     Runtime,
+    RuntimeOptions,
     Step,
     compile_job,
     open_runtime,
 )
+from triolet.actors.cli.running import PATIENCE_SECS
 
+from . import flights
 from .benchmark import Benchmark, Workspace
 from .noop import STEPS, launch_at_once, launch_in_turn, launch_one
-from .postgres_limit import bare_steps
+from .postgres_limit import bare_copy, bare_steps
 from .rounds import ROUNDS, Round, compared, in_turns
 from .rows import Row, check
 from .sqlite import Launches
 
 SEQUENTIAL_TARGET = 0.7
 CONCURRENT_TARGET = 2.5
+CSV_TARGET = 0.9
 RESTART_STEPS = 1000
 RESTART_TARGET = 1.5
 RESTART_EXTRA_SECS = 0.02
@@ -41,6 +47,7 @@ class Size:
     in_turn: int = 200
     at_once: int = 500
     steps: int = RESTART_STEPS
+    rows: int = 336_776
     rounds: int = ROUNDS
 
 
@@ -160,8 +167,47 @@ def restart(name: str, workspace: Workspace, size: Size = FULL_SIZE) -> Row:
     return compared(name, "ms", "lower", 1.0, rounds)
 
 
+async def _loaded(url: str, job: Job) -> tuple[float, LaunchReport]:
+    async with open_runtime(url, RuntimeOptions(patience=PATIENCE_SECS)) as runtime:
+        began = time.perf_counter()
+        report = await runtime.launch(job)
+        return time.perf_counter() - began, report
+
+
+def durable_load(server: Server, source: Path, columns: dict[str, type]) -> float:
+    """Give rows per second of a job that loads a file, and look into the table."""
+    server.create_database("durable")
+    url = server.url("durable")
+    took, report = trio.run(_loaded, url, flights.load_job(source, columns))
+    check(report.status, BatchStatus.COMPLETED, "the job's status")
+    with psycopg.connect(url) as connection:
+        query = f"SELECT count(*) FROM {flights.TABLE}".encode()
+        found = connection.execute(query).fetchone()
+    server.drop_database("durable")
+    rows = report.counts.written
+    check(found, (rows,), "rows in the table")
+    return rows / took
+
+
+def csv_load(name: str, workspace: Workspace, size: Size = FULL_SIZE) -> Row:
+    """Measure a CSV file of three columns into a table, chunk by chunk."""
+    source, wide = workspace.new_file(".csv"), workspace.new_file(".csv")
+    flights.write_csv(wide, flights.generated_lines(size.rows), size.rows)
+    flights.write_narrow(source, wide)
+    wide.unlink()
+    with Server(parent=workspace.folder) as server:
+        rounds = in_turns(
+            partial(bare_copy, server.url(), source, flights.NARROW),
+            partial(durable_load, server, source, flights.NARROW),
+            size.rounds,
+        )
+    source.unlink()
+    return compared(name, "rows/s", "higher", CSV_TARGET, rounds)
+
+
 BENCHMARKS = (
     Benchmark("postgres.sequential", sequential),
     Benchmark("postgres.concurrent", concurrent),
     Benchmark("postgres.restart", restart),
+    Benchmark("postgres.csv", csv_load),
 )
