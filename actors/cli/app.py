@@ -141,6 +141,33 @@ def show(
 
 
 @app.command
+def graph(
+    target: str,
+    /,
+    *,
+    execution: int | None = None,
+    store: Store = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> int:
+    """Draw a job as a Mermaid flowchart.
+
+    Args:
+        target: path.py:job or package.module:job.
+        execution: Show how the nodes stand in this execution of the job.
+        store: The store, where an execution is shown.
+        json: Print one JSON object.
+        debug: Show the traceback of an error, too.
+    """
+    from .graphing import graph as draw
+
+    return guarded(
+        lambda: draw(target, url_of(store), execution),
+        Form(command="graph", json=json, debug=debug),
+    )
+
+
+@app.command
 def migrate(*, store: Store = None, json: Json = False, debug: Debug = False) -> int:
     """Make the tables of a store, or raise them to this release's version.
 
