@@ -39,6 +39,7 @@ from triolet.storage.commands import (
     ShowExecution,
     StepEnd,
 )
+from triolet.storage.commands.previewing import PreviewOpening
 from triolet.storage.dump import Dump
 from triolet.storage.model.execution import (
     Counts,
@@ -223,6 +224,7 @@ def ownership(dump: Dump) -> st.SearchStrategy[Command[Any]]:
 def questions(dump: Dump) -> st.SearchStrategy[Command[Any]]:
     executions = st.sampled_from([one.id for one in dump.executions] + [NONSENSE])
     return st.one_of(
+        st.builds(PreviewOpening, openings(dump)),
         st.builds(ShowExecution, executions),
         st.builds(
             ListExecutions,

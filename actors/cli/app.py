@@ -11,7 +11,7 @@ from .exit_codes import OUTPUT_FAILED, USAGE
 from .failing import Form, UsageInvalid, guarded, told
 from .operator_app import operators
 from .output import complain, given_up
-from .words import Debug, Json, Store, url_of
+from .words import Debug, DryRun, Json, Store, url_of
 
 app = App(
     name="triolet",
@@ -60,6 +60,7 @@ def run(
     new: Annotated[bool, Parameter(negative="")] = False,
     run: Annotated[int | None, Parameter(name="--run")] = None,
     wait: bool = True,
+    dry_run: DryRun = False,
     json: Json = False,
     debug: Debug = False,
 ) -> int:
@@ -73,12 +74,20 @@ def run(
         new: Run the job anew instead of continuing it.
         run: Continue the run of that number, which was begun with --new.
         wait: Wait for the lease of an earlier owner of whom nothing is known.
+        dry_run: Only tell what would run, be reused or be asked, and why.
         json: Print one JSON object.
         debug: Show the traceback of an error, too.
     """
     from .running import Mode, run_job
 
     mode = Mode(anew=new, run=run, wait=wait)
+    if dry_run:
+        from .previewing import preview
+
+        return guarded(
+            lambda: preview(target, parameters, url_of(store), mode),
+            Form(command="run", json=json, debug=debug),
+        )
     return guarded(
         lambda: run_job(target, parameters, url_of(store), mode, debug=debug),
         Form(command="run", json=json, debug=debug),

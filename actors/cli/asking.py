@@ -3,7 +3,7 @@
 from typing import TypeVar
 from uuid import UUID, uuid4
 
-from ...storage.backend import AnswerLost, run
+from ...storage.backend import AnswerLost, Backend, run
 from ...storage.commands import Operated, OperatorRequest, Question
 from ...storage.model.errors import CommitOutcomeUnknown
 from ...storage.stores import StoreOptions, open_store
@@ -22,9 +22,19 @@ def ask(url: str, question: Question[R]) -> R:
     """
     backend = open_store(url, StoreOptions(read_only=True))
     try:
-        return run(backend, UUID(int=0), question)
+        return answered(backend, question)
     finally:
         backend.close()
+
+
+def answered(backend: Backend, question: Question[R]) -> R:
+    """Put one question to an open store.
+
+    Raises:
+        StoreError: The store failed.
+        Rejection: The question has no answer.
+    """
+    return run(backend, UUID(int=0), question)
 
 
 def carry_out(url: str, request: OperatorRequest) -> Operated:

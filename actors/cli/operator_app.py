@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from .answers import Answer
 from .failing import Form, guarded
-from .words import Actor, Debug, Json, OperationId, Reason, Store, Yes, url_of
+from .words import Actor, Debug, DryRun, Json, OperationId, Reason, Store, Yes, url_of
 
 
 def stop(
@@ -50,6 +50,7 @@ def restart(
     *parameters: str,
     store: Store = None,
     wait: bool = True,
+    dry_run: DryRun = False,
     json: Json = False,
     debug: Debug = False,
 ) -> int:
@@ -62,12 +63,20 @@ def restart(
             ones, which are not stored.
         store: The store.
         wait: Wait for the lease of an earlier owner of whom nothing is known.
+        dry_run: Only tell what would run, be reused or be asked, and why.
         json: Print one JSON object.
         debug: Show the traceback of an error, too.
     """
     from .running import Mode, run_job
 
     mode = Mode(wait=wait, restart=execution)
+    if dry_run:
+        from .previewing import preview
+
+        return guarded(
+            lambda: preview(target, parameters, url_of(store), mode),
+            Form(command="restart", json=json, debug=debug),
+        )
     return guarded(
         lambda: run_job(target, parameters, url_of(store), mode, debug=debug),
         Form(command="restart", json=json, debug=debug),

@@ -17,6 +17,7 @@ Store = Annotated[
 Debug = Annotated[
     bool, Parameter(negative="", help="Show the traceback of an error, too.")
 ]
+DryRun = Annotated[bool, Parameter(negative="", help="Only tell what would happen.")]
 Json = Annotated[
     bool,
     Parameter(negative="", help="Print one JSON object on standard output."),

@@ -29,6 +29,7 @@ from ..kernel.storage_actor import StorageActor
 from ..plan.arguments import resolve
 from ..plan.changes import describe_changes
 from ..plan.compile import CompiledJob
+from ..plan.plan import Plan
 from ..plan.traversal import Traversal, entry_step
 from .boundary import Boundary
 from .context import JobContext
@@ -135,6 +136,36 @@ def request_of(
     return LaunchRequest(job=job, parameters=parameters, anew=anew, run=run, wait=wait)
 
 
+def opening_of(request: LaunchRequest, owner_id: int, failure_id: int) -> OpenExecution:
+    """Make the command that begins a new attempt."""
+    job, plan = request.job, request.job.plan
+    return OpenExecution(
+        job=plan.job,
+        parameters=request.parameters,
+        definition=Definition(
+            revision=job.revision,
+            format=plan.format,
+            fingerprint=plan.fingerprint,
+            manifest=plan.manifest,
+        ),
+        owner_id=owner_id,
+        failure_id=failure_id,
+        anew=request.anew,
+        existing=request.run is not None,
+        first=entry_step(plan),
+    )
+
+
+def with_changes(
+    exc: IncompatibleDefinition | DefinitionDrift, plan: Plan
+) -> IncompatibleDefinition | DefinitionDrift:
+    """Tell in a refusal what has changed in the definition."""
+    changes = describe_changes(exc.stored, plan.manifest)
+    if isinstance(exc, DefinitionDrift):
+        return DefinitionDrift(exc.job, exc.revision, exc.stored, changes)
+    return IncompatibleDefinition(exc.job, exc.execution_id, exc.stored, changes)
+
+
 async def open_execution(
     settings: LaunchSettings, request: LaunchRequest
 ) -> JobExecution:
@@ -151,31 +182,11 @@ async def open_execution(
     job = request.job
     plan = job.plan
     check_store(settings.descriptor, settings.connections, requirements_of(job))
-    command = OpenExecution(
-        job=plan.job,
-        parameters=request.parameters,
-        definition=Definition(
-            revision=job.revision,
-            format=plan.format,
-            fingerprint=plan.fingerprint,
-            manifest=plan.manifest,
-        ),
-        owner_id=settings.owner_id,
-        failure_id=settings.new_id(),
-        anew=request.anew,
-        existing=request.run is not None,
-        first=entry_step(plan),
-    )
+    command = opening_of(request, settings.owner_id, settings.new_id())
     try:
         opened = await _open(settings, request, command)
-    except IncompatibleDefinition as exc:
-        changes = describe_changes(exc.stored, plan.manifest)
-        raise IncompatibleDefinition(
-            exc.job, exc.execution_id, exc.stored, changes
-        ) from None
-    except DefinitionDrift as exc:
-        changes = describe_changes(exc.stored, plan.manifest)
-        raise DefinitionDrift(exc.job, exc.revision, exc.stored, changes) from None
+    except (IncompatibleDefinition, DefinitionDrift) as exc:
+        raise with_changes(exc, plan) from None
     if opened.took_over is not None:
         log.info("execution %d was taken over", opened.took_over)
     return _execution(settings, request, opened)

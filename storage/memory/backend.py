@@ -30,10 +30,20 @@ from ..commands import (
     RequestStop,
     ShowExecution,
 )
+from ..commands.previewing import PreviewOpening
 from ..commands.upgrading import FindDefinition, RegisterUpgrade
 from ..dump import Dump
 from ..model.errors import InternalError, TrioletError
-from . import advancing, diagnosing, opening, operating, ownership, questions, upgrading
+from . import (
+    advancing,
+    diagnosing,
+    opening,
+    operating,
+    ownership,
+    previewing,
+    questions,
+    upgrading,
+)
 from .tables import Tables
 
 _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
@@ -55,6 +65,7 @@ _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
     Diagnose: diagnosing.diagnose,
     RegisterUpgrade: upgrading.register_upgrade,
     FindDefinition: upgrading.find_definition,
+    PreviewOpening: previewing.preview_opening,
 }
 
 

@@ -33,7 +33,7 @@ from .upgrading import history_of, insert_definition, registered
 
 
 @frozen
-class _Occurrence:
+class Occurrence:
     """Which instance is meant, whether there is one yet or not."""
 
     parameters: ParameterSet
@@ -48,12 +48,12 @@ def open_execution(
     """Find or create the instance and begin a new attempt at it."""
     tables.owner(command.owner_id)
     definition = registered(tables, command.job, command.definition)
-    occurrence = _occurrence(tables, command)
+    occurrence = occurrence_of(tables, command)
     if command.existing and occurrence.row is None:
         raise RunUnknown(command.job)
     previous = None if occurrence.row is None else occurrence.row.executions[-1]
     dead = None
-    if previous is not None and _may_follow(tables, command, previous, definition, now):
+    if previous is not None and may_follow(tables, command, previous, definition, now):
         dead = previous
         if holds_unknown(dead):
             take_over(tables, dead, command.failure_id, now)
@@ -92,7 +92,8 @@ def open_execution(
     )
 
 
-def _occurrence(tables: Tables, command: OpenExecution) -> _Occurrence:
+def occurrence_of(tables: Tables, command: OpenExecution) -> Occurrence:
+    """Find the instance that is meant."""
     if not command.anew:
         return _find(tables, command.job, command.parameters, None)
     run = tables.runs.get(command.job, 0)
@@ -106,12 +107,12 @@ def _occurrence(tables: Tables, command: OpenExecution) -> _Occurrence:
 
 def _find(
     tables: Tables, job: str, parameters: ParameterSet, run: int | None
-) -> _Occurrence:
+) -> Occurrence:
     key = parameters.instance_key(job)
-    return _Occurrence(parameters, key, run, tables.instances.get((job, key)))
+    return Occurrence(parameters, key, run, tables.instances.get((job, key)))
 
 
-def _may_follow(
+def may_follow(
     tables: Tables,
     command: OpenExecution,
     previous: ExecutionRow,
@@ -141,7 +142,7 @@ def _may_follow(
 
 
 def _insert_instance(
-    tables: Tables, job: str, occurrence: _Occurrence, stored: ParameterSet, now: int
+    tables: Tables, job: str, occurrence: Occurrence, stored: ParameterSet, now: int
 ) -> InstanceRow:
     instance = JobInstance(
         id=len(tables.instances) + 1,

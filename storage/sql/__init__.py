@@ -22,8 +22,18 @@ from ..commands import (
     RequestStop,
     ShowExecution,
 )
+from ..commands.previewing import PreviewOpening
 from ..commands.upgrading import FindDefinition, RegisterUpgrade
-from . import advancing, diagnosing, opening, operating, ownership, questions, upgrading
+from . import (
+    advancing,
+    diagnosing,
+    opening,
+    operating,
+    ownership,
+    previewing,
+    questions,
+    upgrading,
+)
 from .session import Session
 
 HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
@@ -45,5 +55,6 @@ HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
     Diagnose: diagnosing.diagnose,
     RegisterUpgrade: upgrading.register_upgrade,
     FindDefinition: upgrading.find_definition,
+    PreviewOpening: previewing.preview_opening,
 }
 """What carries each command out: called with the session, the command and the time."""

@@ -46,19 +46,30 @@ class _Previous:
     """How many definitions the attempts had, this one included."""
 
 
+@frozen
+class Found:
+    """What there is of a job and an instance."""
+
+    definition_id: int | None
+    instance_id: int | None
+    previous: _Previous | None
+
+
 def open_execution(
     db: Session, command: OpenExecution, now: int
 ) -> Waits[Opened | OutcomeUnresolved]:
     """Find or create the instance and begin a new attempt at it."""
     parameters, run = command.parameters, None
     if command.anew:
-        parameters, run = yield from _free_run(db, command)
-    definition_id, instance_id, previous = yield from _look(db, command, parameters)
+        parameters, run = yield from free_run(db, command)
+    found = yield from look(db, command, parameters)
+    definition_id, instance_id = found.definition_id, found.instance_id
+    previous = found.previous
     if command.existing and instance_id is None:
         raise RunUnknown(command.job)
     took_over = None
     if previous is not None:
-        took_over = yield from _may_follow(db, command, previous, definition_id, now)
+        took_over = yield from may_follow(db, command, found, now)
         if took_over is not None:
             left = yield from take_over(db, took_over, command.failure_id, now)
             if left is BatchStatus.UNKNOWN:
@@ -71,13 +82,7 @@ def open_execution(
         instance_id = yield from _insert_instance(db, command.job, parameters, run, now)
     snapshot = Snapshot()
     if previous is not None:
-        if previous.definitions > 1 or previous.definition_id != definition_id:
-            fingerprint = command.definition.fingerprint
-            snapshot = yield from upgraded_snapshot(
-                db, instance_id, command.job, fingerprint
-            )
-        else:
-            snapshot = yield from snapshot_of(db, instance_id)
+        snapshot = yield from history_of(db, command, found)
     execution_id = yield from _insert_execution(
         db, command, (instance_id, definition_id), parameters, previous, now
     )
@@ -97,24 +102,32 @@ def open_execution(
     )
 
 
-_FIND = (
-    "SELECT id FROM triolet.instance WHERE job = $1 AND instance_key = $2 "
-    "FOR NO KEY UPDATE"
-)
+_FIND = "SELECT id FROM triolet.instance WHERE job = $1 AND instance_key = $2"
+_LOCK_INSTANCE = " FOR NO KEY UPDATE"
 _PREVIOUS = (
     "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, e.definition_id, "
     "(SELECT count(DISTINCT definition_id) FROM triolet.execution "
     "WHERE instance_id = e.instance_id) FROM triolet.execution e "
     "WHERE e.instance_id = (SELECT id FROM triolet.instance "
     "WHERE job = $1 AND instance_key = $2) "
-    "ORDER BY e.attempt DESC LIMIT 1 FOR UPDATE OF e"
+    "ORDER BY e.attempt DESC LIMIT 1"
 )
+_LOCK_ATTEMPT = " FOR UPDATE OF e"
 
 
-def _look(
-    db: Session, command: OpenExecution, parameters: ParameterSet
-) -> Waits[tuple[int | None, int | None, _Previous | None]]:
-    """Give the ids of definition and instance, and the latest attempt, as far as known."""
+def look(
+    db: Session,
+    command: OpenExecution,
+    parameters: ParameterSet,
+    *,
+    locking: bool = True,
+) -> Waits[Found]:
+    """Find definition, instance and latest attempt, as far as they are there.
+
+    Raises:
+        OwnerUnknown: Only when locking: who would own a new attempt is not registered.
+        DefinitionDrift: The revision label belongs to another definition.
+    """
     job, definition = command.job, command.definition
     instance = (job, parameters.instance_key(job))
     owners, known, drifted, instances, attempts = yield from db.fetch_each(
@@ -122,11 +135,11 @@ def _look(
             (ownership.FACTS, (command.owner_id,)),
             (BY_FINGERPRINT, (job, definition.fingerprint)),
             (BY_REVISION, (job, definition.revision, definition.fingerprint)),
-            (_FIND, instance),
-            (_PREVIOUS, instance),
+            (_FIND + _LOCK_INSTANCE * locking, instance),
+            (_PREVIOUS + _LOCK_ATTEMPT * locking, instance),
         ]
     )
-    if not owners:
+    if locking and not owners:
         raise OwnerUnknown(command.owner_id)
     if drifted and not known:
         raise DefinitionDrift(job, definition.revision, drifted[0][0])
@@ -134,7 +147,7 @@ def _look(
     if attempts:
         row = attempts[0]
         previous = _Previous(row[0], row[1], BatchStatus(row[2]), *row[3:])
-    return _id_in(known), _id_in(instances), previous
+    return Found(_id_in(known), _id_in(instances), previous)
 
 
 def _id_in(rows: list[Row]) -> int | None:
@@ -149,7 +162,7 @@ def _made(row_id: int | None) -> int:
 _NEWEST_RUN = "SELECT coalesce(max(run), 0) FROM triolet.instance WHERE job = $1"
 
 
-def _free_run(db: Session, command: OpenExecution) -> Waits[tuple[ParameterSet, int]]:
+def free_run(db: Session, command: OpenExecution) -> Waits[tuple[ParameterSet, int]]:
     """Find the next number that no run of the job has, and the parameters with it."""
     ((latest,),) = yield from db.fetch(_NEWEST_RUN, (command.job,))
     while True:
@@ -178,15 +191,12 @@ def _insert_instance(
     return _made((yield from db.insert(_INSERT_INSTANCE, values)))
 
 
-def _may_follow(
-    db: Session,
-    command: OpenExecution,
-    previous: _Previous,
-    definition_id: int | None,
-    now: int,
+def may_follow(
+    db: Session, command: OpenExecution, found: Found, now: int
 ) -> Waits[int | None]:
     """Refuse a new attempt, or name the execution that has to be taken over first."""
-    took_over = None
+    took_over, previous = None, found.previous
+    assert previous is not None
     match previous.status:
         case BatchStatus.COMPLETED:
             assert previous.ended_at is not None
@@ -204,7 +214,8 @@ def _may_follow(
                 raise AlreadyRunning(previous.id, previous.owner_id, facts, left)
             took_over = previous.id
     before = previous.definition_id
-    if before != definition_id and not (yield from has_edge(db, before, definition_id)):
+    wanted = found.definition_id
+    if before != wanted and not (yield from has_edge(db, before, wanted)):
         ((stored,),) = yield from db.fetch(_MANIFEST, (before,))
         raise IncompatibleDefinition(command.job, previous.id, stored)
     return took_over
@@ -221,6 +232,17 @@ _DECIDED = (
     f"{DECISION} WHERE e.instance_id = $1 AND c.kind = 'DECIDER' "
     "ORDER BY c.execution_id DESC, c.sequence DESC"
 )
+
+
+def history_of(db: Session, command: OpenExecution, found: Found) -> Waits[Snapshot]:
+    """Collect what the instance has behind it, as the new definition names it."""
+    instance_id, previous = found.instance_id, found.previous
+    assert instance_id is not None
+    assert previous is not None
+    if previous.definitions > 1 or previous.definition_id != found.definition_id:
+        fingerprint = command.definition.fingerprint
+        return (yield from upgraded_snapshot(db, instance_id, command.job, fingerprint))
+    return (yield from snapshot_of(db, instance_id))
 
 
 def snapshot_of(db: Session, instance_id: int) -> Waits[Snapshot]:
