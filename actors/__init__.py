@@ -93,6 +93,9 @@ if TYPE_CHECKING:
     from .items import Cursor as Cursor
     from .items import Delivery as Delivery
     from .items import JsonObject as JsonObject
+    from .items import QueryChanged as QueryChanged
+    from .items import QueryKeyInvalid as QueryKeyInvalid
+    from .items import QueryReader as QueryReader
     from .items import Reader as Reader
     from .items import SizedReader as SizedReader
     from .items import TableError as TableError
@@ -259,6 +262,9 @@ __all__ = [
     "OwnerUnknown",
     "Parameter",
     "Problem",
+    "QueryChanged",
+    "QueryKeyInvalid",
+    "QueryReader",
     "Reader",
     "Rejection",
     "RestartNeedsNewAttempt",

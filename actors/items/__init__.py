@@ -17,6 +17,8 @@ from .errors import CsvMemberUnclear as CsvMemberUnclear
 from .errors import CsvQuoteMisplaced as CsvQuoteMisplaced
 from .errors import CsvQuoteUnclosed as CsvQuoteUnclosed
 from .errors import CsvRecordRagged as CsvRecordRagged
+from .errors import QueryChanged as QueryChanged
+from .errors import QueryKeyInvalid as QueryKeyInvalid
 from .errors import TableError as TableError
 from .errors import TableMismatch as TableMismatch
 from .errors import TableMissing as TableMissing
@@ -26,6 +28,7 @@ from .protocols import Delivery as Delivery
 from .protocols import Reader as Reader
 from .protocols import SizedReader as SizedReader
 from .protocols import Writer as Writer
+from .query_reader import QueryReader as QueryReader
 from .table_writer import TableWriter as TableWriter
 
 __all__ = [
@@ -48,6 +51,9 @@ __all__ = [
     "Cursor",
     "Delivery",
     "JsonObject",
+    "QueryChanged",
+    "QueryKeyInvalid",
+    "QueryReader",
     "Reader",
     "SizedReader",
     "TableError",

@@ -174,3 +174,31 @@ def quoted(names: Iterable[str]) -> str:
         more = len(every) - NAMES_MAX
         every = [*every[:NAMES_MAX], f"{more} more"]
     return listed(every) or "none"
+
+
+@error
+class QueryKeyInvalid(TrioletError):
+    """A query cannot be read along its key."""
+
+    code = "query_key_invalid"
+    key: tuple[str, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return f"the key {listed(map(repr, self.key))} of the query: {self.reason}"
+
+
+@error
+class QueryChanged(TrioletError):
+    """The checkpoint belongs to a reader with another key."""
+
+    code = "query_changed"
+    key: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"the checkpoint is not one of a query along {listed(map(repr, self.key))}: "
+            "restore the key, or launch the job anew"
+        )

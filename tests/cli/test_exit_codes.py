@@ -35,6 +35,8 @@ INTERNAL_ON_PURPOSE = {
     "definition_problem": "a part of definition_invalid",
     "internal_error": "a bug",
     "csv_error": "the job ends FAILED",
+    "query_changed": "the job ends FAILED",
+    "query_key_invalid": "the job ends FAILED",
     "csv_file_missing": "the job ends FAILED",
     "csv_file_unusable": "the job ends FAILED",
     "csv_member_unclear": "the job ends FAILED",
