@@ -23,6 +23,7 @@ from .workload import ROWS, WORKLOADS
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PEERS = ("dbos", "absurd")
+OURS = "ours"
 FIGURES = (
     "steps_per_s",
     "rows_per_s",
@@ -69,12 +70,18 @@ def measured(peer: str, workload: str, url: str, rows: int) -> dict[str, float]:
         done = subprocess.run(
             [sys.executable, "-m", module, workload, place, "--rows", str(rows)],
             cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(installed(peer))},
+            env=_environment(peer),
             stdout=subprocess.PIPE,
             check=True,
         )
     figures: dict[str, float] = json.loads(done.stdout)
     return figures
+
+
+def _environment(peer: str) -> dict[str, str]:
+    if peer == OURS:
+        return dict(os.environ)
+    return os.environ | {"PYTHONPATH": str(installed(peer))}
 
 
 def line(name: str, figures: dict[str, float]) -> str:
@@ -94,7 +101,7 @@ def main() -> None:
     args = parser.parse_args()
     print(" " * 20 + "".join(f"  {figure}" for figure in FIGURES))
     for workload in WORKLOADS:
-        for peer in PEERS:
+        for peer in (*PEERS, OURS):
             figures = measured(peer, workload, args.url, args.rows)
             print(line(f"{workload} {peer}", figures), flush=True)
 
