@@ -27,6 +27,7 @@ from triolet.actors import (
     open_runtime,
 )
 from triolet.actors.cli.running import PATIENCE_SECS
+from triolet.storage.postgres import PostgresBackend
 
 from ..rows import check
 from . import workload
@@ -71,7 +72,10 @@ class Peer:
         self._started = 0
 
     def start(self) -> None:
-        """Do nothing: each call opens a runtime."""
+        """Make the schema; each call opens a runtime."""
+        backend = PostgresBackend(self._url, writer=bytes(16))
+        backend.connect()
+        backend.close()
 
     def _run(self, work: Callable[[Runtime], Awaitable[T]]) -> T:
         async def within() -> T:
