@@ -19,6 +19,7 @@ from hypothesis import given, note, settings
 from tests.model.interpreter import LAUNCHES_MAX, Interpreter, Launch, Spec
 from tests.model.plans import Script, described, plans
 from triolet.actors import (
+    CompiledJob,
     Job,
     LaunchReport,
     Runtime,
@@ -26,6 +27,9 @@ from triolet.actors import (
     compile_job,
     open_runtime,
 )
+from triolet.actors.job.launch import request_of
+from triolet.actors.job.previewing import previewed
+from triolet.actors.plan.preview import Preview, Verdict
 from triolet.storage.commands import ExecutionDetail
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.errors import Rejection
@@ -98,6 +102,43 @@ def _seen(
     )
 
 
+async def _preview(runtime: Runtime, job: CompiledJob) -> Preview | str:
+    """Ask what the next launch would do; give the code of what would refuse it."""
+    request = request_of(job, {"day": "today"}, anew=False, run=None, wait=True)
+    walk = previewed(request)
+    try:
+        question = next(walk)
+        while True:
+            question = walk.send(await runtime._store.ask(question))
+    except StopIteration as end:
+        found: Preview = end.value
+        return found
+    except Rejection as exc:
+        return exc.code
+
+
+def _check_preview(preview: Preview | str, report: LaunchReport) -> None:
+    """Compare a preview with its launch, for as long as every step succeeded."""
+    assert isinstance(preview, Preview)
+    steps = (Verdict.RUN, Verdict.REUSE)
+    expected = [one for one in preview.nodes if one.verdict in steps]
+    for foreseen, step in zip(expected, report.steps, strict=False):
+        reused = foreseen.verdict is Verdict.REUSE
+        assert (foreseen.node, reused) == (step.node, step.reused)
+        if not step.reused and step.exit_code != "COMPLETED":
+            return
+    if len(report.steps) == len(expected) and preview.ends is not None:
+        assert report.status is preview.ends
+
+
+async def _launched(runtime: Runtime, job: CompiledJob) -> LaunchReport | str:
+    """Launch; give the report, or the code of what refused it."""
+    try:
+        return await runtime.launch(job, day="today")
+    except Rejection as exc:
+        return exc.code
+
+
 async def _launches(doors: Doors, job: Job, script: Script) -> list[Launch]:
     compiled = compile_job(job)
     seen: list[Launch] = []
@@ -105,11 +146,15 @@ async def _launches(doors: Doors, job: Job, script: Script) -> list[Launch]:
     while len(seen) < LAUNCHES_MAX:
         script.calls.clear()
         async with doors() as runtime:
-            try:
-                report = await runtime.launch(compiled, day="today")
-            except Rejection as exc:
-                seen.append(Launch(f"refused: {exc.code}", tuple(script.calls)))
+            preview = await _preview(runtime, compiled)
+            assert not script.calls
+            outcome = await _launched(runtime, compiled)
+            if isinstance(outcome, str):
+                assert preview == outcome
+                seen.append(Launch(f"refused: {outcome}", tuple(script.calls)))
                 break
+            report = outcome
+            _check_preview(preview, report)
             details.append(await runtime.show(report.execution_id))
         seen.append(_seen(report, script.calls, details))
     return seen
