@@ -20,6 +20,7 @@ from .commands.questions import ExecutionNotFound
 from .model.errors import CorruptRecord, InvalidValue, Rejection
 from .model.execution import Failure, NodeTarget, Target, Terminal
 from .model.json import Json, JsonObject
+from .model.launch_request import LaunchRefusal
 from .model.names import NameKind, check_name
 from .model.parameters import JobParameter, ParameterKind, ParameterSet, ParameterValue
 
@@ -367,3 +368,17 @@ def decode_refusal(text: str) -> Rejection:
         return _records.structure(document["members"], REFUSALS[document["code"]])
     except Exception as exc:
         raise CorruptRecord("a refusal", type(exc).__name__) from exc
+
+
+def encode_launch_refusal(refusal: LaunchRefusal | None) -> str | None:
+    """Write why a launch request was refused."""
+    return None if refusal is None else _dump(_records.unstructure(refusal))
+
+
+def decode_launch_refusal(text: str | None) -> LaunchRefusal | None:
+    """Read why a launch request was refused.
+
+    Raises:
+        CorruptRecord: When the text is not of this format.
+    """
+    return None if text is None else _structure(text, LaunchRefusal, "a refusal")

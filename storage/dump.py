@@ -9,6 +9,7 @@ from attrs import frozen
 
 from .commands import Definition, OwnerFacts
 from .model.execution import Decision, JobExecution, JobInstance, StepExecution
+from .model.launch_request import LaunchRequest
 from .model.operation import Operation, RecoveryDecision, StopRequest
 from .model.parameters import ParameterSet
 
@@ -67,3 +68,4 @@ class Dump:
     stops: tuple[StopRequest, ...] = ()
     recoveries: tuple[RecoveryDecision, ...] = ()
     operations: tuple[Operation, ...] = ()
+    requests: tuple[LaunchRequest, ...] = ()

@@ -40,6 +40,13 @@ from triolet.storage.commands import (
     StepEnd,
 )
 from triolet.storage.commands.previewing import PreviewOpening
+from triolet.storage.commands.requesting import (
+    ClaimLaunches,
+    EndLaunch,
+    FindLaunches,
+    ListLaunches,
+    RequestLaunch,
+)
 from triolet.storage.dump import Dump
 from triolet.storage.model.execution import (
     Counts,
@@ -53,6 +60,7 @@ from triolet.storage.model.execution import (
     TransitionKind,
 )
 from triolet.storage.model.json import Json
+from triolet.storage.model.launch_request import LaunchRefusal, RequestStatus
 from triolet.storage.model.operation import Directive, Evidence
 from triolet.storage.model.parameters import (
     JobParameter,
@@ -254,6 +262,7 @@ def openings(draw: st.DrawFn, dump: Dump) -> OpenExecution:
         failure_id=5,
         anew=draw(st.sampled_from([False, False, False, False, True])),
         dead_owner=draw(st.sampled_from([None, None, *working[-2:]])),
+        request_id=draw(st.sampled_from([None, None, *claims_of(dump)])),
         first=draw(st.sampled_from([first, None])),
     )
 
@@ -485,6 +494,65 @@ def upgrades(draw: st.DrawFn) -> Command[Any]:
     )
 
 
+def claims_of(dump: Dump) -> list[int]:
+    """List claimed requests, and one that there is not."""
+    claimed = RequestStatus.CLAIMED
+    return [*[one.id for one in dump.requests if one.status is claimed], NONSENSE]
+
+
+@st.composite
+def requests(draw: st.DrawFn, dump: Dump) -> Command[Any]:
+    """Draw what is done with launch requests."""
+    owner_id = draw(st.sampled_from([*owner_ids(dump), NONSENSE]))
+    jobs = draw(st.sampled_from([JOBS, JOBS[:1], ()]))
+    known = [one.id for one in dump.requests]
+    held = tuple(draw(st.sampled_from([[], known[:1], known[-2:]])))
+    match draw(
+        st.sampled_from(["ask", "ask", "claim", "claim", "end", "find", "list"])
+    ):
+        case "ask":
+            return RequestLaunch(
+                job=draw(usually(*JOBS)),
+                parameters=draw(st.sampled_from(PARAMETERS[1:])),
+                anew=draw(st.booleans()),
+            )
+        case "claim":
+            dead = draw(st.sampled_from([(), tuple(owner_ids(dump)[-2:])]))
+            limit = draw(st.integers(1, 3))
+            return ClaimLaunches(
+                owner_id=owner_id, jobs=jobs, limit=limit, held=held, dead_owners=dead
+            )
+        case "end":
+            return draw(ends_of_requests(dump, owner_id))
+        case "find":
+            return FindLaunches(owner_id=owner_id, jobs=jobs, held=held)
+        case _:
+            return ListLaunches(
+                job=draw(st.sampled_from([None, *JOBS])),
+                status=draw(st.sampled_from([None, *RequestStatus])),
+                limit=draw(st.integers(0, 3)),
+                before=draw(st.sampled_from([None, NONSENSE, *known])),
+            )
+
+
+@st.composite
+def ends_of_requests(draw: st.DrawFn, dump: Dump, owner_id: int) -> EndLaunch:
+    """Draw the end of a request, mostly of one that is the owner's."""
+    claimed = [one for one in dump.requests if one.status is RequestStatus.CLAIMED]
+    request_id = draw(st.sampled_from([*[one.id for one in claimed], NONSENSE]))
+    owners = {one.id: one.owner_id for one in claimed}
+    status = draw(st.sampled_from([RequestStatus.DONE, RequestStatus.REQUESTED]))
+    refusal = draw(
+        st.sampled_from([None, LaunchRefusal("run_unknown", "no “such” run")])
+    )
+    return EndLaunch(
+        request_id=request_id,
+        owner_id=draw(usually(owners.get(request_id) or owner_id, owner_id)),
+        status=status if refusal is None else RequestStatus.REFUSED,
+        refusal=refusal,
+    )
+
+
 def commands(dump: Dump) -> st.SearchStrategy[Command[Any]]:
     """Draw any command without an enlisted write; there must be an owner."""
     if not dump.executions:
@@ -495,4 +563,5 @@ def commands(dump: Dump) -> st.SearchStrategy[Command[Any]]:
         moving = moving[:1]
     others = [*[openings(dump)] * 3, ownership(dump), questions(dump), upgrades()]
     others += [operations(dump), operations(dump), takings_in(dump), inspections(dump)]
+    others += [requests(dump)] * 3
     return st.sampled_from(moving + others).flatmap(lambda kind: kind)

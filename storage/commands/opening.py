@@ -48,6 +48,9 @@ class OpenExecution(Command["Opened"]):
     first: NextStep | None = None
     """The entry step, started in the same transaction when the instance is new."""
 
+    request_id: int | None = None
+    """The launch request that it is for; LaunchLost when that is not the owner's."""
+
     @property
     def place(self) -> tuple[str, bytes]:
         """After commands that make no shared rows, by job and instance."""

@@ -31,6 +31,13 @@ from ..commands import (
     ShowExecution,
 )
 from ..commands.previewing import PreviewOpening
+from ..commands.requesting import (
+    ClaimLaunches,
+    EndLaunch,
+    FindLaunches,
+    ListLaunches,
+    RequestLaunch,
+)
 from ..commands.upgrading import FindDefinition, RegisterUpgrade
 from ..dump import Dump
 from ..model.errors import InternalError, TrioletError
@@ -42,6 +49,7 @@ from . import (
     ownership,
     previewing,
     questions,
+    requesting,
     upgrading,
 )
 from .tables import Tables
@@ -66,6 +74,11 @@ _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
     RegisterUpgrade: upgrading.register_upgrade,
     FindDefinition: upgrading.find_definition,
     PreviewOpening: previewing.preview_opening,
+    RequestLaunch: requesting.request_launch,
+    FindLaunches: requesting.find_launches,
+    ClaimLaunches: requesting.claim_launches,
+    EndLaunch: requesting.end_launch,
+    ListLaunches: requesting.list_launches,
 }
 
 

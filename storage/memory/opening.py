@@ -28,6 +28,7 @@ from ..model.execution import (
 from ..model.parameters import ParameterSet
 from ..model.status import BatchStatus
 from .closing import holds_unknown, take_over
+from .requesting import check_claim, note_execution
 from .tables import ExecutionRow, InstanceRow, Tables
 from .upgrading import history_of, insert_definition, registered
 
@@ -55,9 +56,11 @@ def open_execution(
     dead = None
     if previous is not None and may_follow(tables, command, previous, definition, now):
         dead = previous
-        if holds_unknown(dead):
-            take_over(tables, dead, command.failure_id, now)
-            return OutcomeUnresolved(dead.record.id)
+    if command.request_id is not None:
+        check_claim(tables, command.request_id, command.owner_id)
+    if dead is not None and holds_unknown(dead):
+        take_over(tables, dead, command.failure_id, now)
+        return OutcomeUnresolved(dead.record.id)
     # Only a secret is stored otherwise than given; the text is made for its limits.
     text = encode_parameters(occurrence.parameters, identifying_only=False)
     secret = any(one.secret for one in occurrence.parameters)
@@ -79,6 +82,8 @@ def open_execution(
     execution = _insert_execution(
         tables, command.owner_id, instance, definition, stored, now
     )
+    if command.request_id is not None:
+        note_execution(tables, command.request_id, execution.record.id)
     return Opened(
         instance_id=instance.stored.instance.id,
         execution_id=execution.record.id,

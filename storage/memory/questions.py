@@ -150,4 +150,5 @@ def dump_of(tables: Tables) -> Dump:
             sorted(tables.recoveries, key=lambda one: (one.execution_id, one.version))
         ),
         operations=tuple(tables.operations.values()),
+        requests=tuple(tables.requests.values()),
     )

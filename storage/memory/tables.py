@@ -21,6 +21,7 @@ from ..model.execution import (
     Failure,
     JobExecution,
 )
+from ..model.launch_request import LaunchRequest
 from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
 from ..model.status import BatchStatus
 from .business import Business
@@ -106,6 +107,7 @@ class Tables:
     recoveries: list[RecoveryDecision] = field(factory=list)
     operations: dict[tuple[Action, str], Operation] = field(factory=dict)
     """By action and operation id, oldest first."""
+    requests: dict[int, LaunchRequest] = field(factory=dict)
     business: Business = field(factory=Business)
 
     def owner(self, owner_id: int) -> StoredOwner:

@@ -75,7 +75,8 @@ WHERE NOT has_database_privilege(current_database(), 'CREATE')
     AND NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'triolet')
 """
 _TABLES = (
-    "commit_marker decision definition execution instance operator_request owner "
+    "commit_marker decision definition execution instance launch_request "
+    "operator_request owner "
     "recovery_decision step stop_request upgrade"
 )
 _TO_READ = f"""

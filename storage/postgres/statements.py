@@ -124,7 +124,9 @@ _OPEN = {first: _open_text(first) for first in (False, True)}
 
 def _open_execution(command: OpenExecution) -> Compact[Opened] | None:
     first = command.first
-    if command.anew or command.existing or (first is not None and first.inherit):
+    if command.anew or command.existing or command.request_id is not None:
+        return None
+    if first is not None and first.inherit:
         return None
     values: list[Value] = [
         command.owner_id,

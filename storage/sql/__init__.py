@@ -23,6 +23,13 @@ from ..commands import (
     ShowExecution,
 )
 from ..commands.previewing import PreviewOpening
+from ..commands.requesting import (
+    ClaimLaunches,
+    EndLaunch,
+    FindLaunches,
+    ListLaunches,
+    RequestLaunch,
+)
 from ..commands.upgrading import FindDefinition, RegisterUpgrade
 from . import (
     advancing,
@@ -32,6 +39,7 @@ from . import (
     ownership,
     previewing,
     questions,
+    requesting,
     upgrading,
 )
 from .session import Session
@@ -56,5 +64,10 @@ HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
     RegisterUpgrade: upgrading.register_upgrade,
     FindDefinition: upgrading.find_definition,
     PreviewOpening: previewing.preview_opening,
+    RequestLaunch: requesting.request_launch,
+    FindLaunches: requesting.find_launches,
+    ClaimLaunches: requesting.claim_launches,
+    EndLaunch: requesting.end_launch,
+    ListLaunches: requesting.list_launches,
 }
 """What carries each command out: called with the session, the command and the time."""

@@ -23,7 +23,7 @@ from ..commands import (
 )
 from ..model.parameters import ParameterSet
 from ..model.status import BatchStatus
-from . import ownership
+from . import ownership, requesting
 from .advancing import insert_step
 from .closing import LATEST, take_over
 from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
@@ -70,10 +70,12 @@ def open_execution(
     took_over = None
     if previous is not None:
         took_over = yield from may_follow(db, command, found, now)
-        if took_over is not None:
-            left = yield from take_over(db, took_over, command.failure_id, now)
-            if left is BatchStatus.UNKNOWN:
-                return OutcomeUnresolved(took_over)
+    if command.request_id is not None:
+        yield from requesting.check_claim(db, command.request_id, command.owner_id)
+    if took_over is not None:
+        left = yield from take_over(db, took_over, command.failure_id, now)
+        if left is BatchStatus.UNKNOWN:
+            return OutcomeUnresolved(took_over)
     if definition_id is None:
         definition_id = yield from insert_definition(
             db, command.job, command.definition, now
@@ -86,6 +88,8 @@ def open_execution(
     execution_id = yield from _insert_execution(
         db, command, (instance_id, definition_id), parameters, previous, now
     )
+    if command.request_id is not None:
+        yield from requesting.note_execution(db, command.request_id, execution_id)
     first = None
     if previous is None and command.first is not None:
         first = yield from insert_step(db, execution_id, command.first, now)

@@ -4,6 +4,7 @@ from typing import Any, TypeAlias
 
 from ..codec import (
     decode_failure,
+    decode_launch_refusal,
     decode_parameters,
     decode_refusal,
     decode_target,
@@ -18,6 +19,7 @@ from ..model.execution import (
     StepExecution,
     TransitionKind,
 )
+from ..model.launch_request import LaunchRequest, RequestStatus
 from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
 from ..model.status import BatchStatus
 
@@ -73,6 +75,13 @@ OPERATION = """
 SELECT o.action, o.operation_id, o.execution_id, o.actor, o.reason, o.digest,
     o.observed_version, o.prior_status, o.result_status, o.refusal, o.requested_at
 FROM triolet.operator_request o
+"""
+
+
+REQUEST = """
+SELECT r.id, r.job, r.parameters, r.anew, r.status, r.requested_at, r.owner_id,
+    r.claimed_at, r.execution_id, r.ended_at, r.refusal
+FROM triolet.launch_request r
 """
 
 
@@ -204,4 +213,21 @@ def operation_of(row: Row) -> Operation:
         result=None if row[8] is None else BatchStatus(row[8]),
         refusal=None if row[9] is None else decode_refusal(row[9]),
         requested_at=row[10],
+    )
+
+
+def request_of(row: Row) -> LaunchRequest:
+    """Make the record of a row of REQUEST."""
+    return LaunchRequest(
+        id=row[0],
+        job=row[1],
+        parameters=decode_parameters(row[2]),
+        anew=bool(row[3]),
+        status=RequestStatus(row[4]),
+        requested_at=row[5],
+        owner_id=row[6],
+        claimed_at=row[7],
+        execution_id=row[8],
+        ended_at=row[9],
+        refusal=decode_launch_refusal(row[10]),
     )

@@ -16,6 +16,8 @@ _WORDS = (
     (" FOR NO KEY UPDATE", ""),
     (" FOR KEY SHARE", ""),
     (" FOR UPDATE OF e", ""),
+    (" FOR UPDATE OF r", ""),
+    (" SKIP LOCKED", ""),
 )
 
 

@@ -28,12 +28,14 @@ from triolet.storage.sql.rows import (
     EXECUTION,
     OPERATION,
     RECOVERY,
+    REQUEST,
     STEP,
     STOP,
     decision_of,
     execution_of,
     operation_of,
     recovery_of,
+    request_of,
     step_of,
     stop_of,
 )
@@ -103,6 +105,7 @@ _DUMP = (
     f"{STOP} ORDER BY p.execution_id",
     f"{RECOVERY} ORDER BY r.execution_id, r.version",
     f"{OPERATION} ORDER BY o.id",
+    f"{REQUEST} ORDER BY r.id",
 )
 
 
@@ -111,7 +114,8 @@ def dump_of(backend: Backend) -> Dump:
     if isinstance(backend, MemoryBackend):
         return backend.dump()
     owners, definitions, upgrades, instances, *records = rows_of(backend, *_DUMP)
-    executions, steps, decisions, stops, recoveries, operations = records
+    executions, steps, decisions, stops, recoveries, *others = records
+    operations, requests = others
     return Dump(
         owners=tuple(map(_owner, owners)),
         definitions=tuple(map(_definition, definitions)),
@@ -123,6 +127,7 @@ def dump_of(backend: Backend) -> Dump:
         stops=tuple(map(stop_of, stops)),
         recoveries=tuple(map(recovery_of, recoveries)),
         operations=tuple(map(operation_of, operations)),
+        requests=tuple(map(request_of, requests)),
     )
 
 

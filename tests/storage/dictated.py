@@ -19,7 +19,15 @@ from triolet.storage.commands import Advance, Command, CommitChunk, Cursor, Enli
 from triolet.storage.postgres import PostgresBackend, migrate_database
 
 DATABASE = "dictated"
-NUMBERED = ("owner", "definition", "instance", "execution", "step", "operator_request")
+NUMBERED = (
+    "owner",
+    "definition",
+    "instance",
+    "execution",
+    "step",
+    "operator_request",
+    "launch_request",
+)
 _HOOKS = """
 CREATE SCHEMA tests;
 CREATE OR REPLACE FUNCTION triolet.now() RETURNS bigint LANGUAGE sql VOLATILE

@@ -1,0 +1,20 @@
+CREATE TABLE triolet_launch_request (
+    id INTEGER PRIMARY KEY,
+    job TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    anew INTEGER NOT NULL CHECK (anew IN (0, 1)),
+    status TEXT NOT NULL DEFAULT 'REQUESTED',
+    requested_at INTEGER NOT NULL,
+    owner_id INTEGER,
+    claimed_at INTEGER,
+    execution_id INTEGER REFERENCES triolet_execution (id),
+    ended_at INTEGER,
+    refusal TEXT,
+    CHECK (status IN ('REQUESTED', 'CLAIMED', 'DONE', 'REFUSED')),
+    CHECK ((status = 'REQUESTED') = (owner_id IS NULL)),
+    CHECK ((status IN ('DONE', 'REFUSED')) = (ended_at IS NOT NULL)),
+    CHECK ((status = 'REFUSED') = (refusal IS NOT NULL))
+) STRICT;
+
+CREATE INDEX triolet_launch_request_open ON triolet_launch_request (job, id)
+WHERE status IN ('REQUESTED', 'CLAIMED')
