@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from ..storage.commands import Unresolved as Unresolved
     from ..storage.commands import UpgradeConflict as UpgradeConflict
     from ..storage.commands import WriteFailed as WriteFailed
+    from ..storage.commands.requesting import LaunchLost as LaunchLost
+    from ..storage.commands.requesting import LaunchPage as LaunchPage
     from ..storage.model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from ..storage.model.errors import CorruptRecord as CorruptRecord
     from ..storage.model.errors import DefinitionError as DefinitionError
@@ -68,12 +70,16 @@ if TYPE_CHECKING:
     from ..storage.model.errors import UndeclaredCapability as UndeclaredCapability
     from ..storage.model.execution import Counts as Counts
     from ..storage.model.execution import Failure as Failure
+    from ..storage.model.launch_request import LaunchRefusal as LaunchRefusal
+    from ..storage.model.launch_request import LaunchRequest as LaunchRequest
+    from ..storage.model.launch_request import RequestStatus as RequestStatus
     from ..storage.model.operation import Directive as Directive
     from ..storage.model.operation import Operation as Operation
     from ..storage.model.status import BatchStatus as BatchStatus
     from ..storage.model.status import FailureCategory as FailureCategory
     from ..storage.model.status import IllegalTransition as IllegalTransition
     from ..storage.model.status import RestartNeedsNewAttempt as RestartNeedsNewAttempt
+    from .composition import open_runtime as open_runtime
     from .items import ChunkKey as ChunkKey
     from .items import CsvCharacterIllegal as CsvCharacterIllegal
     from .items import CsvColumnAmbiguous as CsvColumnAmbiguous
@@ -110,6 +116,7 @@ if TYPE_CHECKING:
     from .job.context import Observation as Observation
     from .job.context import StepContext as StepContext
     from .job.context import StepOutcome as StepOutcome
+    from .job.enqueuing import enqueue as enqueue
     from .job.events import Event as Event
     from .job.events import EventKind as EventKind
     from .job.events import EventSink as EventSink
@@ -121,6 +128,8 @@ if TYPE_CHECKING:
     from .job.report import LaunchReport as LaunchReport
     from .job.report import StepNotReported as StepNotReported
     from .job.restarting import OtherInstance as OtherInstance
+    from .job.serving import JobNotMade as JobNotMade
+    from .job.serving import ServedRequest as ServedRequest
     from .plan.actions import StepReport as StepReport
     from .plan.compile import CompiledJob as CompiledJob
     from .plan.compile import compile_job as compile_job
@@ -139,7 +148,6 @@ if TYPE_CHECKING:
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
     from .runtime import Runtime as Runtime
-    from .runtime import open_runtime as open_runtime
 else:
 
     def __getattr__(name: str) -> object:
@@ -163,6 +171,8 @@ _HOMES = (
     "..storage.model.execution",
     "..storage.model.operation",
     "..storage.commands",
+    "..storage.commands.requesting",
+    "..storage.model.launch_request",
     ".items",
     ".plan.compile",
     ".plan.actions",
@@ -175,7 +185,10 @@ _HOMES = (
     ".job.boundary",
     ".job.launch",
     ".job.restarting",
+    ".job.enqueuing",
+    ".job.serving",
     ".runtime",
+    ".composition",
 )
 """Where the names live, quick ones first; the first that has a name wins."""
 
@@ -245,8 +258,13 @@ __all__ = [
     "Job",
     "JobContext",
     "JobFailed",
+    "JobNotMade",
     "JsonObject",
+    "LaunchLost",
+    "LaunchPage",
+    "LaunchRefusal",
     "LaunchReport",
+    "LaunchRequest",
     "LeaseLost",
     "Node",
     "NotLatestAttempt",
@@ -267,12 +285,14 @@ __all__ = [
     "QueryReader",
     "Reader",
     "Rejection",
+    "RequestStatus",
     "RestartNeedsNewAttempt",
     "RunUnknown",
     "Runtime",
     "RuntimeOptions",
     "SchemaMissing",
     "SchemaTooNew",
+    "ServedRequest",
     "ShuttingDown",
     "SizedReader",
     "StaleVersion",
@@ -301,5 +321,6 @@ __all__ = [
     "WriteFailed",
     "Writer",
     "compile_job",
+    "enqueue",
     "open_runtime",
 ]

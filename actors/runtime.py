@@ -1,50 +1,39 @@
-"""The composition root: `open_runtime` wires store, heartbeat and launches together.
-
-It decides nothing. A runtime lives inside the caller's scope: it takes no signals, keeps
-no global state, and leaves no task, thread or connection behind.
-"""
+"""The runtime: launches and stops jobs on one store, and serves launch requests."""
 
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
-from functools import partial
-from uuid import UUID
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 import trio
 from attrs import evolve
 
-from ..storage.backend import Backend, Descriptor, Listener
-from ..storage.commands import STOP_CHANNEL, RegisterOwner, ReleaseOwner
-from ..storage.model.errors import (
-    InvalidParameter,
-    InvalidValue,
-    StoreError,
+from ..storage.commands import STOP_CHANNEL
+from ..storage.commands.requesting import (
+    LAUNCH_CHANNEL,
+    LaunchPage,
+    ListLaunches,
 )
-from ..storage.stores import SQLITE, StoreOptions, listener_of, open_store, sqlite_path
-from .job.events import Announcer, Event, EventKind
+from ..storage.model.launch_request import RequestStatus
+from .job.enqueuing import compiled, merged, request_to_launch
 from .job.execution import JobExecution, Stop
 from .job.launch import (
     ComponentsInUse,
-    LaunchRequest,
+    Launch,
     LaunchSettings,
     ShuttingDown,
+    launch_of,
     open_execution,
-    request_of,
 )
 from .job.operating import Operator
-from .job.options import RuntimeOptions, check_type
 from .job.report import LaunchReport
 from .job.restarting import restart_of
-from .kernel.heartbeat import Heartbeat
-from .kernel.listening import hearing
-from .kernel.liveness import this_process
+from .job.serving import MAX_RUNNING, ServedRequest, Serving, served_jobs
 from .kernel.mailbox import Mailbox
 from .kernel.pool import StoragePool
 from .kernel.stop import StopToken
 from .kernel.stop_watch import StopWatch
-from .kernel.storage_actor import StorageActor
-from .plan.compile import CompiledJob, compile_job
+from .plan.compile import CompiledJob
 from .plan.definition import Job
 
 log = logging.getLogger("triolet.runtime")
@@ -61,18 +50,22 @@ class Runtime(Operator):
         nursery: trio.Nursery,
         pool: StoragePool,
         settings: LaunchSettings,
-        stop_poll: float,
+        poll: float,
     ) -> None:
         store, owner_id = pool.control, settings.owner_id
         super().__init__(store, owner_id, settings.new_id)
         self._nursery = nursery
         self._pool = pool
         self._settings = evolve(settings, is_running=self._is_running)
-        self._stops = StopWatch(store, owner_id, stop_poll, self._untold, self.stop)
+        self._poll = poll
+        self._stops = StopWatch(store, owner_id, poll, self._untold, self.stop)
         nursery.start_soon(self._stops.run)
         self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
         self._claims: set[int] = set()
         self._launching: Counter[tuple[str, bytes]] = Counter()
+        self._serving: set[Serving] = set()
+        self._held: set[int] = set()
+        self._claiming = trio.Lock()
 
     async def launch(
         self,
@@ -121,12 +114,17 @@ class Runtime(Operator):
         """
         if self._settings.closing.is_set():
             raise ShuttingDown
-        compiled = job if isinstance(job, CompiledJob) else compile_job(job)
-        given = _merged({} if parameters is None else parameters, named)
-        request = request_of(compiled, given, anew=anew, run=continue_run, wait=wait)
-        with self._claimed(compiled), self._under_way(request):
+        given = merged({} if parameters is None else parameters, named)
+        return await self._run(
+            launch_of(compiled(job), given, anew=anew, run=continue_run, wait=wait)
+        )
+
+    async def _run(self, launch: Launch) -> LaunchReport:
+        if self._settings.closing.is_set():
+            raise ShuttingDown
+        with self._claimed(launch.job), self._under_way(launch):
             settings = evolve(self._settings, store=self._pool.take())
-            execution = await open_execution(settings, request)
+            execution = await open_execution(settings, launch)
             with self._listening(execution):
                 return await execution.run()
 
@@ -159,13 +157,116 @@ class Runtime(Operator):
             OtherInstance: The parameters lead to another instance.
             TrioletError: Whatever `launch` raises.
         """
-        compiled = job if isinstance(job, CompiledJob) else compile_job(job)
+        known = compiled(job)
         detail = await self.show(execution_id)
-        again = restart_of(detail, compiled, _merged(overrides or {}, named))
+        again = restart_of(detail, known, merged(overrides or {}, named))
         report = await self.launch(
-            compiled, again.parameters, continue_run=again.run, wait=wait
+            known, again.parameters, continue_run=again.run, wait=wait
         )
         return evolve(report, reused=again.reused)
+
+    async def enqueue(
+        self,
+        job: Job | CompiledJob,
+        parameters: Mapping[str, object] | None = None,
+        /,
+        *,
+        anew: bool = False,
+        **named: object,
+    ) -> int:
+        """Ask for a launch by whoever serves the job on this store; see `serve`.
+
+        To do it in a database transaction of your own, use the function `enqueue`.
+
+        Args:
+            job: The definition; the request keeps its name and the parameters.
+            parameters: As for `launch`.
+            anew: As for `launch`.
+            named: More of them.
+
+        Returns:
+            The number of the request.
+
+        Raises:
+            DefinitionError: The definition has mistakes; all are listed.
+            InvalidParameter: A parameter does not fit, or it is secret, and so the
+                request cannot hold it.
+            StoreError: The store failed.
+        """
+        given = merged({} if parameters is None else parameters, named)
+        asked = await self._store.ask(
+            request_to_launch(compiled(job), given, anew=anew)
+        )
+        self.requested()
+        return asked.request_id
+
+    async def requests(
+        self,
+        *,
+        job: str | None = None,
+        status: RequestStatus | None = None,
+        limit: int = 50,
+        before: int | None = None,
+    ) -> LaunchPage:
+        """List launch requests, newest first; the arguments are those of `list`."""
+        return await self._store.ask(ListLaunches(job, status, limit, before))
+
+    async def serve(
+        self,
+        jobs: Iterable[Job | Callable[[], Job]],
+        *,
+        max_running: int = MAX_RUNNING,
+        until_idle: bool = False,
+        ended: Callable[[ServedRequest], object] | None = None,
+    ) -> None:
+        """Launch what is requested, until this runtime is stopped or this is cancelled.
+
+        Any number of processes may serve the same jobs on one store: each request is
+        claimed by one of them, and by another one when its claimer died. A job that
+        runs when the serving ends is stopped, and its request is given back.
+
+        Args:
+            jobs: Definitions, or functions that make one anew for each launch. A
+                definition that holds readers or writers runs once at a time; jobs that
+                functions make run side by side.
+            max_running: How many jobs may run at the same time, 1 to 1,000.
+            until_idle: Return when nothing is requested and nothing runs any more.
+            ended: Called with each request that was worked on; must return at once.
+
+        Raises:
+            DefinitionError: A definition has mistakes; all are listed.
+            InvalidValue: An argument is out of its bounds, or two jobs have one name.
+            StoreError: The store cannot be used in this way. While it is merely
+                unavailable, serving goes on.
+        """
+        serving = Serving(
+            store=self._store,
+            owner_id=self._owner_id,
+            jobs=served_jobs(jobs),
+            run_launch=self._run,
+            closing=self._settings.closing,
+            poll=self._poll,
+            held=self._held,
+            claiming=self._claiming,
+            max_running=max_running,
+            until_idle=until_idle,
+            ended=ended,
+        )
+        self._serving.add(serving)
+        try:
+            await serving.run()
+        finally:
+            self._serving.discard(serving)
+
+    @property
+    def _heard(self) -> dict[str, Callable[[], None]]:
+        """What is to be called when the store says something, by channel."""
+        return {STOP_CHANNEL: self._stops.wake, LAUNCH_CHANNEL: self.requested}
+
+    def requested(self) -> None:
+        """Look for launch requests at once."""
+        for serving in self._serving:
+            serving.wake()
 
     @contextmanager
     def _claimed(self, job: CompiledJob) -> Iterator[None]:
@@ -180,17 +281,17 @@ class Runtime(Operator):
             self._claims -= claimed
 
     @contextmanager
-    def _under_way(self, request: LaunchRequest) -> Iterator[None]:
-        self._launching[request.instance] += 1
+    def _under_way(self, launch: Launch) -> Iterator[None]:
+        self._launching[launch.instance] += 1
         try:
             yield
         finally:
-            self._launching[request.instance] -= 1
-            if not self._launching[request.instance]:
-                del self._launching[request.instance]
+            self._launching[launch.instance] -= 1
+            if not self._launching[launch.instance]:
+                del self._launching[launch.instance]
 
-    def _is_running(self, execution_id: int, request: LaunchRequest) -> bool:
-        here = self._launching[request.instance] > 1
+    def _is_running(self, execution_id: int, launch: Launch) -> bool:
+        here = self._launching[launch.instance] > 1
         return here or execution_id in self._running
 
     @contextmanager
@@ -217,6 +318,7 @@ class Runtime(Operator):
         """
         if execution_id is None:
             self._settings.closing.set()
+            self.requested()
         for known, (token, mailbox) in self._running.items():
             if execution_id in (None, known):
                 # No code of the job's begins any more, even before its actor reads this.
@@ -242,147 +344,3 @@ async def _within(
 ) -> None:
     with scope:
         await execution.listen(mailbox.inbox)
-
-
-def _merged(
-    parameters: Mapping[str, object], named: Mapping[str, object]
-) -> dict[str, object]:
-    check_type(parameters, Mapping, "parameters, which names the launch parameters,")
-    twice = parameters.keys() & named.keys()
-    if twice:
-        raise InvalidParameter(min(twice), "is given twice")
-    return {**parameters, **named}
-
-
-@asynccontextmanager
-async def open_runtime(
-    store: str | Backend, options: RuntimeOptions | None = None
-) -> AsyncIterator[Runtime]:
-    """Open a runtime on a store; leave it when all launches inside have ended.
-
-    Args:
-        store: A URL, ``sqlite:///triolet.db`` for one, or an open backend, which stays
-            open.
-        options: How the runtime works.
-
-    Raises:
-        InvalidValue: The URL is not one of a store, or an argument is of another type.
-        StoreError: The store cannot be used; the class says why.
-
-    Cancellation: Launches inside write their last word first; then the runtime closes.
-    """
-    options = RuntimeOptions() if options is None else options
-    check_type(options, RuntimeOptions, "the second argument of open_runtime")
-    if isinstance(store, str):
-        listener = listener_of(store, [STOP_CHANNEL])
-        async with (
-            _opened(store, options) as backends,
-            _served(backends, options, listener) as it,
-        ):
-            yield it
-    else:
-        if not isinstance(getattr(store, "descriptor", None), Descriptor):
-            kind = type(store).__name__
-            reason = f"must be a URL like sqlite:///triolet.db, not {kind}"
-            raise InvalidValue("the store", reason)
-        async with _served([store], options) as it:
-            yield it
-
-
-@asynccontextmanager
-async def _opened(url: str, options: RuntimeOptions) -> AsyncIterator[list[Backend]]:
-    if url.startswith(SQLITE) and sqlite_path(url) == ":memory:":
-        raise InvalidValue("the store URL", "keeps nothing: write memory: to mean that")
-    open_it = partial(open_store, url, StoreOptions())
-    with ExitStack() as stack:
-        backends: list[Backend] = []
-        wanted = 1
-        while len(backends) < wanted:
-            if options.inline:
-                backend = open_it()
-            else:
-                backend = await trio.to_thread.run_sync(open_it)
-            stack.callback(backend.close)
-            backends.append(backend)
-            if backend.descriptor.capacity > 1:
-                wanted = options.connections + 1
-        yield backends
-
-
-@asynccontextmanager
-async def _served(
-    backends: Sequence[Backend],
-    options: RuntimeOptions,
-    listener: Listener | None = None,
-) -> AsyncIterator[Runtime]:
-    draw = options.random
-    announcer = Announcer(options.events, job="")
-
-    def retried(reason: str) -> None:
-        announcer.tell(Event(kind=EventKind.STORE_RETRIED, message=reason))
-
-    def storage_actor(backend: Backend) -> StorageActor:
-        return StorageActor(
-            backend,
-            new_id=lambda: UUID(int=draw.getrandbits(128)),
-            adaptive=backend.descriptor.inline and not options.inline,
-            patience=options.patience,
-            deadline=options.ask_deadline,
-            on_retry=retried,
-        )
-
-    pool = StoragePool(backends, storage_actor)
-    store = pool.control
-    failed: list[BaseException] = []
-    async with trio.open_nursery() as nursery:
-        pool.start(nursery)
-        try:
-            owner_id = await _register(store, options)
-            heartbeat = Heartbeat(store, owner_id, options.lease)
-            nursery.start_soon(heartbeat.run)
-            settings = LaunchSettings(
-                store=store,
-                descriptor=backends[0].descriptor,
-                connections=pool.capacity,
-                owner_id=owner_id,
-                new_id=lambda: draw.getrandbits(63) or 1,
-                sink=options.events,
-                limiter=_limiter(options),
-                store_error_text=options.store_error_text,
-                patience=options.patience,
-                is_running=lambda *_: False,
-            )
-            runtime = Runtime(nursery, pool, settings, options.stop_poll)
-            try:
-                with hearing(nursery, listener, {STOP_CHANNEL: runtime._stops.wake}):
-                    yield runtime
-            finally:
-                runtime._stops.life.cancel()
-                heartbeat.life.cancel()
-                await _release(store, owner_id)
-        except trio.Cancelled:
-            raise
-        except BaseException as exc:
-            # Raised again outside, where no nursery wraps it in a group.
-            failed.append(exc)
-        finally:
-            pool.end()
-    if failed:
-        raise failed[0]
-
-
-def _limiter(options: RuntimeOptions) -> trio.CapacityLimiter | None:
-    return None if options.inline else trio.CapacityLimiter(options.threads_max)
-
-
-async def _register(store: StorageActor, options: RuntimeOptions) -> int:
-    lease = round(options.lease * 1_000_000)
-    registered = await store.ask(RegisterOwner(this_process(), lease))
-    return registered.owner_id
-
-
-async def _release(store: StorageActor, owner_id: int) -> None:
-    try:
-        await store.ask(ReleaseOwner(owner_id))
-    except StoreError as exc:
-        log.warning("the lease could not be given back: %s", exc)

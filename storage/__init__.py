@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .commands import StepUnknown as StepUnknown
     from .commands import UpgradeConflict as UpgradeConflict
     from .commands import WriteFailed as WriteFailed
+    from .commands.requesting import LaunchLost as LaunchLost
     from .model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from .model.errors import CorruptRecord as CorruptRecord
     from .model.errors import DefinitionError as DefinitionError
@@ -76,6 +77,7 @@ _HOMES = (
     ".model.errors",
     ".model.status",
     ".commands",
+    ".commands.requesting",
     ".backend",
     ".stores",
 )
@@ -103,6 +105,7 @@ __all__ = [
     "InvalidName",
     "InvalidParameter",
     "InvalidValue",
+    "LaunchLost",
     "LeaseLost",
     "NotLatestAttempt",
     "OperationIdConflict",

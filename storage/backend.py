@@ -201,6 +201,15 @@ def run(backend: Backend, batch_id: UUID, command: "Command[T]") -> T:
         TrioletError: The rejection, or what is wrong with the store.
     """
     (outcome,) = drive(backend.apply(batch_id, [command]))
+    return reply_of(outcome, command)
+
+
+def reply_of(outcome: object, command: "Command[T]") -> T:
+    """Give a command's typed reply out of what a batch came to.
+
+    Raises:
+        TrioletError: The command was refused.
+    """
     if isinstance(outcome, TrioletError):
         raise outcome
     reply: T = outcome  # type: ignore[assignment]  # the port promises the pairing

@@ -23,7 +23,7 @@ FLOORS: dict[str, tuple[float, str]] = {
 }
 # A package's own face, and any module that no floor names, lies above the floors
 # that the face shows to users.
-for face, below in ("triolet.actors", "runtime"), ("triolet.storage", "stores"):
+for face, below in ("triolet.actors", "composition"), ("triolet.storage", "stores"):
     FLOORS[face] = (FLOORS[f"{face}.{below}"][0] - 0.5, face)
 
 

@@ -11,6 +11,7 @@ from .exit_codes import OUTPUT_FAILED, USAGE
 from .failing import Form, UsageInvalid, guarded, told
 from .operator_app import operators
 from .output import complain, given_up
+from .request_app import requesters
 from .words import Debug, DryRun, Json, Store, url_of
 
 app = App(
@@ -20,7 +21,7 @@ app = App(
     help_format="plaintext",
     result_action="return_value",
 )
-for name, command in operators.items():
+for name, command in {**operators, **requesters}.items():
     app.command(command, name=name)
 
 

@@ -3,8 +3,15 @@
 from typing import TypeVar
 from uuid import UUID, uuid4
 
-from ...storage.backend import AnswerLost, Backend, run
-from ...storage.commands import Operated, OperatorRequest, Question
+from ...storage.backend import (
+    AnswerLost,
+    Backend,
+    Committed,
+    drive,
+    reply_of,
+    run,
+)
+from ...storage.commands import Command, Question
 from ...storage.model.errors import CommitOutcomeUnknown
 from ...storage.stores import StoreOptions, open_store
 
@@ -37,22 +44,28 @@ def answered(backend: Backend, question: Question[R]) -> R:
     return run(backend, UUID(int=0), question)
 
 
-def carry_out(url: str, request: OperatorRequest) -> Operated:
-    """Have an operator's request carried out by the store that is there.
+def carry_out(url: str, command: Command[R], *, create: bool = False) -> R:
+    """Have one command carried out, exactly once, by the store that is there.
 
-    When the answer is lost, the request is sent again: its operation id makes sure that
-    it is done once.
+    Args:
+        url: Of the store.
+        command: What is to be done.
+        create: Whether the store may be made when there is none.
 
     Raises:
         StoreError: There is no usable store at this URL.
-        Rejection: The request was refused, which is on record.
+        Rejection: The command was refused.
     """
-    for _ in range(ATTEMPTS):
-        backend = open_store(url, StoreOptions(create=False))
-        try:
-            return run(backend, uuid4(), request)
-        except AnswerLost:
-            continue
-        finally:
-            backend.close()
-    raise CommitOutcomeUnknown
+    backend = open_store(url, StoreOptions(create=create))
+    try:
+        for _ in range(ATTEMPTS):
+            batch_id = uuid4()
+            try:
+                return run(backend, batch_id, command)
+            except AnswerLost:
+                settled = drive(backend.settle(batch_id, [command]))
+            if isinstance(settled, Committed):
+                return reply_of(settled.replies[0], command)
+        raise CommitOutcomeUnknown
+    finally:
+        backend.close()

@@ -35,6 +35,7 @@ BY_ERROR = {
     "target_invalid": DEFINITION,
     "value_invalid": DEFINITION,
     "driver_missing": DEFINITION,
+    "job_not_made": DEFINITION,
     "undeclared_capability": DEFINITION,
     "insufficient_pool_capacity": DEFINITION,
     "name_invalid": REFUSED,

@@ -14,7 +14,7 @@ from ...storage.stores import (
     open_store,
     sqlite_path,
 )
-from ..job.launch import request_of
+from ..job.launch import launch_of
 from ..job.previewing import Previewing, previewed
 from ..job.restarting import restart_of
 from ..plan.arguments import parse_arguments
@@ -47,7 +47,7 @@ def preview(target: str, pairs: Sequence[str], url: str, mode: Mode) -> Answer:
     if mode.restart is not None:
         again = restart_of(ask(url, ShowExecution(mode.restart)), job, given)
         parameters, run = again.parameters, again.run
-    request = request_of(job, parameters, anew=mode.anew, run=run, wait=mode.wait)
+    request = launch_of(job, parameters, anew=mode.anew, run=run, wait=mode.wait)
     backend = _store(url)
     try:
         found = _carried_out(backend, previewed(request))

@@ -12,13 +12,14 @@ from attrs import frozen
 
 from ...storage.commands import ShowExecution
 from ...storage.model.errors import TrioletError
+from ..composition import open_runtime
 from ..job.events import Event, EventKind
 from ..job.options import RuntimeOptions
 from ..job.report import LaunchReport
 from ..job.restarting import restart_of
 from ..plan.arguments import parse_arguments, resolve
 from ..plan.compile import CompiledJob, compile_job
-from ..runtime import Runtime, open_runtime
+from ..runtime import Runtime
 from .answers import Answer
 from .asking import ask
 from .exit_codes import BY_STATUS, DONE

@@ -32,14 +32,23 @@ def load_job(target: str) -> Job:
     Raises:
         TargetInvalid: With what is missing, or what the module raised.
     """
+    found = load_maker(target)
+    return found if isinstance(found, Job) else found()
+
+
+def load_maker(target: str) -> Job | Callable[[], Job]:
+    """Import the user's module and give the job in it, or the function that makes it.
+
+    Raises:
+        TargetInvalid: With what is missing, or what the module raised; the function
+            raises the same.
+    """
     place, _, name = target.partition(":")
     module = _from_file(target, Path(place)) if place.endswith(".py") else None
     if module is None:
         module = _from_package(target, place)
     found = _named(target, module, name) if name else _only(target, module)
-    if not isinstance(found, Job):
-        found = _called(target, found)
-    return found
+    return found if isinstance(found, Job) else lambda: _called(target, found)
 
 
 def _from_file(target: str, path: Path) -> ModuleType:

@@ -87,7 +87,7 @@ class LaunchSettings:
     limiter: trio.CapacityLimiter | None
     store_error_text: bool
     patience: float
-    is_running: Callable[[int, "LaunchRequest"], bool]
+    is_running: Callable[[int, "Launch"], bool]
     """Tells whether this runtime works on that execution, or another launch of the
     same instance is under way here."""
     closing: StopToken = field(factory=StopToken)
@@ -95,7 +95,7 @@ class LaunchSettings:
 
 
 @frozen(kw_only=True)
-class LaunchRequest:
+class Launch:
     """One launch: a compiled job and what the caller gave for it."""
 
     job: CompiledJob
@@ -105,6 +105,8 @@ class LaunchRequest:
     """The numbered run that is continued."""
     wait: bool = True
     """Whether to wait for the lease of an owner of whom nothing is known."""
+    request_id: int | None = None
+    """The launch request that it is for."""
 
     @property
     def instance(self) -> tuple[str, bytes]:
@@ -113,14 +115,15 @@ class LaunchRequest:
         return job, self.parameters.instance_key(job)
 
 
-def request_of(
+def launch_of(
     job: CompiledJob,
     given: Mapping[str, object],
     *,
     anew: bool,
-    run: int | None,
-    wait: bool,
-) -> LaunchRequest:
+    run: int | None = None,
+    wait: bool = True,
+    request_id: int | None = None,
+) -> Launch:
     """Check the parameters of a launch.
 
     Raises:
@@ -133,15 +136,22 @@ def request_of(
         if anew:
             raise InvalidValue("anew and continue_run", "exclude each other")
         parameters = parameters.with_run(run)
-    return LaunchRequest(job=job, parameters=parameters, anew=anew, run=run, wait=wait)
+    return Launch(
+        job=job,
+        parameters=parameters,
+        anew=anew,
+        run=run,
+        wait=wait,
+        request_id=request_id,
+    )
 
 
-def opening_of(request: LaunchRequest, owner_id: int, failure_id: int) -> OpenExecution:
+def opening_of(launch: Launch, owner_id: int, failure_id: int) -> OpenExecution:
     """Make the command that begins a new attempt."""
-    job, plan = request.job, request.job.plan
+    job, plan = launch.job, launch.job.plan
     return OpenExecution(
         job=plan.job,
-        parameters=request.parameters,
+        parameters=launch.parameters,
         definition=Definition(
             revision=job.revision,
             format=plan.format,
@@ -150,9 +160,10 @@ def opening_of(request: LaunchRequest, owner_id: int, failure_id: int) -> OpenEx
         ),
         owner_id=owner_id,
         failure_id=failure_id,
-        anew=request.anew,
-        existing=request.run is not None,
+        anew=launch.anew,
+        existing=launch.run is not None,
         first=entry_step(plan),
+        request_id=launch.request_id,
     )
 
 
@@ -166,9 +177,7 @@ def with_changes(
     return IncompatibleDefinition(exc.job, exc.execution_id, exc.stored, changes)
 
 
-async def open_execution(
-    settings: LaunchSettings, request: LaunchRequest
-) -> JobExecution:
+async def open_execution(settings: LaunchSettings, launch: Launch) -> JobExecution:
     """Begin a new attempt and make the actor that will run it.
 
     Raises:
@@ -179,28 +188,28 @@ async def open_execution(
         StoreError: The store failed.
         trio.Cancelled: While waiting for a lease; nothing was written.
     """
-    job = request.job
+    job = launch.job
     plan = job.plan
     check_store(settings.descriptor, settings.connections, requirements_of(job))
-    command = opening_of(request, settings.owner_id, settings.new_id())
+    command = opening_of(launch, settings.owner_id, settings.new_id())
     try:
-        opened = await _open(settings, request, command)
+        opened = await _open(settings, launch, command)
     except (IncompatibleDefinition, DefinitionDrift) as exc:
         raise with_changes(exc, plan) from None
     if opened.took_over is not None:
         log.info("execution %d was taken over", opened.took_over)
-    return _execution(settings, request, opened)
+    return _execution(settings, launch, opened)
 
 
 async def _open(
-    settings: LaunchSettings, request: LaunchRequest, command: OpenExecution
+    settings: LaunchSettings, launch: Launch, command: OpenExecution
 ) -> Opened:
     try:
         return await settings.store.ask(command)
     except AlreadyRunning as exc:
         running = exc
     if running.owner_id == settings.owner_id:
-        if settings.is_running(running.execution_id, request):
+        if settings.is_running(running.execution_id, launch):
             raise running
         # The store failed while it was to be closed; nobody works on it any more.
         command = evolve(command, dead_owner=running.owner_id)
@@ -211,16 +220,16 @@ async def _open(
         case False:
             command = evolve(command, dead_owner=running.owner_id)
         case None:
-            if not request.wait:
+            if not launch.wait:
                 raise running
-            await _wait_for_lease(settings, request, running)
+            await _wait_for_lease(settings, launch, running)
             if settings.closing.is_set():
                 raise running
     return await settings.store.ask(command)
 
 
 async def _wait_for_lease(
-    settings: LaunchSettings, request: LaunchRequest, running: AlreadyRunning
+    settings: LaunchSettings, launch: Launch, running: AlreadyRunning
 ) -> None:
     seconds = running.lease_left / MICROS + SETTLING_SECS
     message = (
@@ -229,7 +238,7 @@ async def _wait_for_lease(
         f"{seconds:.0f} s for its lease to run out"
     )
     log.warning("%s", message)
-    announcer = Announcer(settings.sink, request.job.plan.job)
+    announcer = Announcer(settings.sink, launch.job.plan.job)
     announcer.tell(
         Event(kind=EventKind.LAUNCH_WAITING, seconds=seconds, message=message)
     )
@@ -238,13 +247,13 @@ async def _wait_for_lease(
 
 
 def _execution(
-    settings: LaunchSettings, request: LaunchRequest, opened: Opened
+    settings: LaunchSettings, launch: Launch, opened: Opened
 ) -> JobExecution:
-    plan = request.job.plan
-    parameters = request.parameters
+    plan = launch.job.plan
+    parameters = launch.parameters
     if opened.run is not None:
         parameters = parameters.with_run(opened.run)
-    opened = evolve(opened, run=opened.run or request.run)
+    opened = evolve(opened, run=opened.run or launch.run)
     engine = Traversal(
         plan, opened, settings.owner_id, parameters.projection(), settings.new_id
     )
@@ -281,4 +290,4 @@ def _execution(
         announcer=announcer,
         patience=settings.patience,
     )
-    return JobExecution(request.job, opened, engine, environment, parameters)
+    return JobExecution(launch.job, opened, engine, environment, parameters)

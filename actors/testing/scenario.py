@@ -27,11 +27,11 @@ from ...storage.commands import InstanceComplete
 from ...storage.memory import MemoryBackend
 from ...storage.model.status import BatchStatus
 from ...storage.stores import MEMORY, SQLITE, StoreOptions, open_store
+from ..composition import open_runtime
 from ..job.options import LEASE_SECS, RuntimeOptions
 from ..job.report import LaunchReport
 from ..plan.compile import CompiledJob, compile_job
 from ..plan.definition import Job
-from ..runtime import open_runtime
 from .equivalence import Ending, ending_of, rows_of
 from .faults import Fault, FaultyBackend, Wire
 from .scheduling import seeded_scheduling

@@ -267,7 +267,7 @@ def test_no_operator_makes_a_store(folder: Path, cli: Cli) -> None:
     assert not list(folder.glob("*.db*"))
 
 
-def test_a_request_whose_answer_is_lost_is_sent_again_and_done_once(
+def test_a_request_whose_answer_is_lost_is_done_once(
     folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail(folder, cli)
@@ -285,7 +285,7 @@ def test_a_request_whose_answer_is_lost_is_sent_again_and_done_once(
 
     said = cli("abandon", "1", "--reason", "x", "--yes")
 
-    assert (said.code, said.out) == (0, "execution 1 is ABANDONED, as before\n")
+    assert (said.code, said.out) == (0, "execution 1 is ABANDONED\n")
     assert len(audit(folder)) == 1
 
 

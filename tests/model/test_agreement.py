@@ -27,7 +27,7 @@ from triolet.actors import (
     compile_job,
     open_runtime,
 )
-from triolet.actors.job.launch import request_of
+from triolet.actors.job.launch import launch_of
 from triolet.actors.job.previewing import previewed
 from triolet.actors.plan.preview import Preview, Verdict
 from triolet.storage.commands import ExecutionDetail
@@ -104,7 +104,7 @@ def _seen(
 
 async def _preview(runtime: Runtime, job: CompiledJob) -> Preview | str:
     """Ask what the next launch would do; give the code of what would refuse it."""
-    request = request_of(job, {"day": "today"}, anew=False, run=None, wait=True)
+    request = launch_of(job, {"day": "today"}, anew=False, run=None, wait=True)
     walk = previewed(request)
     try:
         question = next(walk)

@@ -1,0 +1,80 @@
+"""``triolet enqueue`` and ``requests``: launches that somebody else makes."""
+
+from collections.abc import Iterator, Sequence
+
+from ...storage.commands.requesting import LaunchPage, ListLaunches
+from ...storage.model.errors import InvalidValue
+from ...storage.model.execution import COUNT_MAX
+from ...storage.model.launch_request import LaunchRequest, RequestStatus
+from ..job.enqueuing import request_to_launch
+from ..plan.arguments import parse_arguments
+from ..plan.compile import compile_job
+from .answers import Answer
+from .asking import ask, carry_out
+from .formats import instant, table
+from .listing import PAGE_MAX
+from .target import load_job
+
+HEAD = ["request", "job", "status", "requested (UTC)", "execution", "why"]
+
+
+def enqueue(target: str, pairs: Sequence[str], url: str, *, anew: bool) -> Answer:
+    """Enter a launch request in the store that is there.
+
+    Raises:
+        TrioletError: Whatever refused the request, or the store failed.
+    """
+    job = compile_job(load_job(target))
+    given = parse_arguments(job.parameters, pairs)
+    asked = carry_out(url, request_to_launch(job, given, anew=anew), create=True)
+    name = job.plan.job
+    line = f"request {asked.request_id} waits for a 'triolet serve' of job {name}"
+    return Answer(asked, [line])
+
+
+def list_requests(
+    url: str, job: str | None, status: str | None, limit: int, before: int | None
+) -> Answer:
+    """Give a page, newest first.
+
+    Raises:
+        InvalidValue: The limit or the status is not one.
+        StoreError: There is no usable store.
+    """
+    if not 1 <= limit <= PAGE_MAX:
+        raise InvalidValue("--limit", f"must be 1 to {PAGE_MAX}")
+    if before is not None and not 0 <= before <= COUNT_MAX:
+        raise InvalidValue("--before", "must be the number of a request")
+    page = ask(url, ListLaunches(job, _status(status), limit, before))
+    more = page.requests[-1].id if page.more else None
+    return Answer(page.requests, _lines(page), more=more)
+
+
+def _status(word: str | None) -> RequestStatus | None:
+    if word is None:
+        return None
+    try:
+        return RequestStatus(word.upper())
+    except ValueError:
+        known = ", ".join(one.value for one in RequestStatus)
+        raise InvalidValue("--status", f"must be one of {known}") from None
+
+
+def _lines(page: LaunchPage) -> Iterator[str]:
+    if not page.requests:
+        yield "no launch requests"
+        return
+    yield from table([HEAD, *map(_row, page.requests)])
+    if page.more:
+        yield f"there are more: add --before {page.requests[-1].id}"
+
+
+def _row(one: LaunchRequest) -> list[str]:
+    return [
+        str(one.id),
+        one.job,
+        one.status.value,
+        instant(one.requested_at),
+        "" if one.execution_id is None else str(one.execution_id),
+        "" if one.refusal is None else one.refusal.message,
+    ]

@@ -1,0 +1,317 @@
+"""Serving: launching what is requested, as one of any number of processes.
+
+What became of a request is never guessed: the transaction that begins an execution
+notes it in the request, so whoever claims the request after a crash continues exactly
+that execution, or finds that it has ended.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+import trio
+from attrs import define, field, frozen
+
+from ...storage.commands import InstanceComplete, ListOperations, ShowExecution
+from ...storage.commands.requesting import (
+    ClaimLaunches,
+    EndLaunch,
+    FindLaunches,
+    LaunchLost,
+)
+from ...storage.model.bounds import check_whole
+from ...storage.model.errors import (
+    CommitOutcomeUnknown,
+    InvalidValue,
+    StoreError,
+    StoreUnavailable,
+    TrioletError,
+    error,
+)
+from ...storage.model.execution import JobExecution
+from ...storage.model.launch_request import (
+    LaunchRefusal,
+    LaunchRequest,
+    RequestStatus,
+)
+from ...storage.model.status import BatchStatus, FailureCategory
+from ..kernel.liveness import is_alive
+from ..kernel.stop import StopToken
+from ..kernel.storage_actor import StorageActor
+from ..plan.compile import CompiledJob, compile_job
+from ..plan.definition import Job
+from .launch import Launch, ShuttingDown, launch_of
+from .places import place_of
+from .report import LaunchReport
+
+log = logging.getLogger("triolet.serving")
+
+MAX_RUNNING = 4
+MAX_RUNNING_MAX = 1000
+MESSAGE_CHARS_MAX = 1024
+
+
+@error
+class JobNotMade(TrioletError):
+    """The function that makes a job raised, or made another one."""
+
+    code = "job_not_made"
+    job: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return f"the function that makes job {self.job!r} {self.reason}"
+
+
+@frozen
+class ServedJob:
+    """A job that is served."""
+
+    make: Callable[[], CompiledJob]
+    alone: bool
+    """Whether it runs once at a time, because its launches share readers or writers."""
+
+
+@frozen(kw_only=True)
+class ServedRequest:
+    """What came of a request that this process worked on."""
+
+    request: LaunchRequest
+    """As it was claimed."""
+    status: RequestStatus
+    """REQUESTED when it was given back."""
+    report: LaunchReport | None = None
+    """Of the job, when it ran here."""
+    refusal: LaunchRefusal | None = None
+
+
+def served_jobs(jobs: Iterable[Job | Callable[[], Job]]) -> dict[str, ServedJob]:
+    """Compile each definition once, so that mistakes are found before any launch.
+
+    Raises:
+        DefinitionError: A definition has mistakes; all are listed.
+        InvalidValue: There is no job, two have one name, or one is no job.
+    """
+    served: dict[str, ServedJob] = {}
+    for given in jobs:
+        made: object = given if isinstance(given, Job) else _called(given)
+        if not isinstance(made, Job):
+            kind = type(made).__name__
+            reason = f"must hold jobs or functions that return one, not {kind}"
+            raise InvalidValue("what is served", reason)
+        job = compile_job(made)
+        name = job.plan.job
+        if name in served:
+            raise InvalidValue(
+                "what is served", f"holds two jobs with the name {name!r}"
+            )
+        if isinstance(given, Job):
+            served[name] = ServedJob(_constant(job), bool(job.components))
+        else:
+            served[name] = ServedJob(_factory(name, given), alone=False)
+    if not served:
+        raise InvalidValue("what is served", "must hold at least one job")
+    return served
+
+
+def _called(given: object) -> object:
+    return given() if callable(given) else given
+
+
+def _constant(job: CompiledJob) -> Callable[[], CompiledJob]:
+    return lambda: job
+
+
+def _factory(name: str, make: Callable[[], Job]) -> Callable[[], CompiledJob]:
+    def made() -> CompiledJob:
+        try:
+            job = make()
+        except Exception as exc:
+            place = place_of(exc)
+            where = "" if place is None else f" ({place})"
+            raise JobNotMade(name, f"raised {type(exc).__name__}{where}") from exc
+        compiled = compile_job(job)
+        if compiled.plan.job != name:
+            raise JobNotMade(name, f"made job {compiled.plan.job!r} instead")
+        return compiled
+
+    return made
+
+
+@define(eq=False, kw_only=True)
+class Serving:
+    """An actor that claims requests, launches their jobs, and says what came of them.
+
+    It is woken by messages that say only "look": what there is to do stands in the
+    store.
+    """
+
+    store: StorageActor
+    owner_id: int
+    jobs: Mapping[str, ServedJob]
+    run_launch: Callable[[Launch], Awaitable[LaunchReport]]
+    closing: StopToken
+    poll: float
+    """Seconds between two looks when nobody wakes it."""
+    held: set[int]
+    """Requests that this runtime works on; changed under *claiming*."""
+    claiming: trio.Lock
+    """Of all who serve on this runtime: a claim knows what the others hold."""
+    max_running: int
+    until_idle: bool
+    ended: Callable[[ServedRequest], object] | None
+    _running: list[str] = field(factory=list)
+    """The job of each launch that is under way."""
+    _woken: trio.Event = field(factory=trio.Event)
+
+    def __attrs_post_init__(self) -> None:
+        check_whole("max_running", self.max_running, 1, MAX_RUNNING_MAX)
+
+    def wake(self) -> None:
+        """Look at once instead of at the end of the period."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Serve until the runtime closes, or until nothing is left to do."""
+        async with trio.open_nursery() as nursery:
+            while not self.closing.is_set():
+                self._woken = trio.Event()
+                async with self.claiming:
+                    more = await self._claim(nursery)
+                if more:
+                    continue
+                if self.until_idle and not self._running:
+                    break
+                with trio.move_on_after(self.poll):
+                    await self._woken.wait()
+
+    async def _claim(self, nursery: trio.Nursery) -> bool:
+        """Claim what fits; tell whether there may be more at once."""
+        free = self.max_running - len(self._running)
+        jobs = tuple(
+            name
+            for name, job in self.jobs.items()
+            if not job.alone or name not in self._running
+        )
+        if free <= 0 or not jobs:
+            return False
+        limit = 1 if any(self.jobs[name].alone for name in jobs) else free
+        held = tuple(sorted(self.held))
+        try:
+            found = await self.store.ask(
+                FindLaunches(owner_id=self.owner_id, jobs=jobs, held=held)
+            )
+            dead = tuple(
+                one.owner_id for one in found.holders if is_alive(one.facts) is False
+            )
+            if not found.waiting and not dead:
+                return False
+            claimed = await self.store.ask(
+                ClaimLaunches(
+                    owner_id=self.owner_id,
+                    jobs=jobs,
+                    limit=limit,
+                    held=held,
+                    dead_owners=dead,
+                )
+            )
+        except (StoreUnavailable, CommitOutcomeUnknown) as exc:
+            # What was claimed without our knowing it, is claimed again.
+            log.warning("launch requests could not be looked for: %s", exc)
+            return False
+        for request in claimed.requests:
+            self.held.add(request.id)
+            self._running.append(request.job)
+            nursery.start_soon(self._work, request)
+        return bool(claimed.requests)
+
+    async def _work(self, request: LaunchRequest) -> None:
+        served = ServedRequest(request=request, status=RequestStatus.REQUESTED)
+        try:
+            served = await self._served(request)
+        except (StoreUnavailable, CommitOutcomeUnknown) as exc:
+            log.warning("launch request %d was interrupted: %s", request.id, exc)
+        finally:
+            # An ask is carried out also while this is being cancelled.
+            await self._end(served)
+            self.held.discard(request.id)
+            self._running.remove(request.job)
+            self.wake()
+
+    async def _end(self, served: ServedRequest) -> None:
+        request_id = served.request.id
+        command = EndLaunch(
+            request_id=request_id,
+            owner_id=self.owner_id,
+            status=served.status,
+            refusal=served.refusal,
+        )
+        try:
+            await self.store.ask(command)
+        except LaunchLost as exc:
+            log.warning("%s", exc)
+        except StoreError as exc:
+            log.warning("launch request %d could not be ended: %s", request_id, exc)
+        else:
+            if self.ended is not None:
+                self.ended(served)
+
+    async def _served(self, request: LaunchRequest) -> ServedRequest:
+        done = ServedRequest(request=request, status=RequestStatus.DONE)
+        back = ServedRequest(request=request, status=RequestStatus.REQUESTED)
+        run = None
+        if request.execution_id is not None:
+            begun = await self.store.ask(ShowExecution(request.execution_id))
+            run = begun.instance.run
+            if _is_over(begun.execution) or await self._was_stopped(begun.execution.id):
+                return done
+        try:
+            launch = launch_of(
+                self.jobs[request.job].make(),
+                {one.name: one.value for one in request.parameters},
+                anew=request.anew and run is None,
+                run=run,
+                request_id=request.id,
+            )
+            report = await self.run_launch(launch)
+        except ShuttingDown:
+            return back
+        except InstanceComplete as exc:
+            # Somebody else has continued and completed what this request began.
+            return done if request.execution_id is not None else _refused(request, exc)
+        except StoreError:
+            raise
+        except LaunchLost as exc:
+            log.warning("%s", exc)
+            return back
+        except TrioletError as exc:
+            return back if self.closing.is_set() else _refused(request, exc)
+        stopped = report.status is BatchStatus.STOPPED and self.closing.is_set()
+        if stopped and not await self._was_stopped(report.execution_id):
+            return ServedRequest(
+                request=request, status=RequestStatus.REQUESTED, report=report
+            )
+        return ServedRequest(request=request, status=RequestStatus.DONE, report=report)
+
+    async def _was_stopped(self, execution_id: int) -> bool:
+        """Tell whether an operator asked for the stop: then it is not continued."""
+        history = await self.store.ask(ListOperations(execution_id))
+        return history.stop is not None
+
+
+def _refused(request: LaunchRequest, exc: TrioletError) -> ServedRequest:
+    refusal = LaunchRefusal(exc.code, str(exc)[:MESSAGE_CHARS_MAX])
+    return ServedRequest(request=request, status=RequestStatus.REFUSED, refusal=refusal)
+
+
+def _is_over(execution: JobExecution) -> bool:
+    """Tell whether a launch has ended by itself, not with the process that ran it."""
+    failure = execution.failure
+    died = failure is not None and failure.category is FailureCategory.STALE_RECOVERED
+    match execution.status:
+        case BatchStatus.COMPLETED | BatchStatus.ABANDONED:
+            return True
+        case BatchStatus.FAILED:
+            return not died
+        case _:
+            return False
