@@ -13,7 +13,7 @@ import triolet.actors as face
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-ORDERS, SQUARES, EMBEDDING, TESTING = EXAMPLES
+ORDERS, SQUARES, EMBEDDING, ENQUEUING, TESTING = EXAMPLES
 CALL_TESTS = (
     "\nfor name in [*globals()]:\n    name[:5] == 'test_' and globals()[name]()\n"
 )
@@ -53,6 +53,15 @@ def test_the_first_job_is_run_by_the_command_line_and_embedded(folder: Path) -> 
     assert "execution 1" in python(folder, *command, "show", "1")
     assert python(folder, "-c", EMBEDDING) == "COMPLETED 200000\n"
     assert count(folder, "orders") == 400_000
+
+
+def test_a_request_is_enqueued_with_a_row_and_served(folder: Path) -> None:
+    command = ("-m", "triolet.actors.cli")
+    python(folder, *command, "migrate")
+    python(folder, "-c", ENQUEUING)
+    assert count(folder, "incoming") == 1
+    python(folder, *command, "serve", "orders.py:job", "--once")
+    assert count(folder, "orders") == 200_000
 
 
 def test_the_reader_and_the_writer_load_every_row_once(folder: Path) -> None:

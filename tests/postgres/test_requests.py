@@ -82,6 +82,24 @@ def test_what_is_no_store_or_no_connection_is_said(postgres_url: str) -> None:
         enqueue(postgres_url, JOB, day="mon")  # type: ignore[arg-type]  # on purpose
 
 
+def test_who_only_asks_needs_few_rights(postgres_url: str) -> None:
+    migrate_store(postgres_url)
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute("CREATE ROLE t_web")
+        admin.execute("GRANT USAGE ON SCHEMA triolet TO t_web")
+        admin.execute(
+            "GRANT INSERT (job, parameters, anew, requested_at), SELECT (id) "
+            "ON triolet.launch_request TO t_web"
+        )
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute("SET ROLE t_web")
+        enqueue(connection, JOB, day="mon")
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        admin.execute("DROP OWNED BY t_web")
+        admin.execute("DROP ROLE t_web")
+    assert len(ids(postgres_url)) == 1
+
+
 async def test_a_server_hears_of_a_commit_at_once_and_of_nothing_before(
     postgres_url: str,
 ) -> None:
