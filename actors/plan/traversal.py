@@ -8,21 +8,16 @@ command wherever that order allows it.
 
 from collections.abc import Callable
 
-from attrs import define, evolve
-
 from ...storage.commands import (
-    Advance,
     Advanced,
     JobEnd,
     NextStep,
     Opened,
     StartLimitReached,
-    StepStarted,
 )
 from ...storage.model import digests
 from ...storage.model.execution import (
     DecisionRef,
-    ExitCode,
     Failure,
     NodeTarget,
     Target,
@@ -32,12 +27,9 @@ from ...storage.model.execution import (
 from ...storage.model.status import BatchStatus
 from .actions import (
     Action,
-    Commit,
     Decide,
     Finished,
     LatestRow,
-    OpenStep,
-    RunStep,
     StepReport,
     StepResult,
 )
@@ -45,6 +37,7 @@ from .draft import Draft, next_step
 from .failures import FlowFailures
 from .history import History
 from .plan import DecisionNode, Plan, StepNode
+from .stepping import Stepping, exit_of
 
 
 def entry_step(plan: Plan) -> NextStep | None:
@@ -53,17 +46,7 @@ def entry_step(plan: Plan) -> NextStep | None:
     return next_step(node, None) if isinstance(node, StepNode) else None
 
 
-@define(eq=False)
-class _Sent:
-    """The command under way, and how to go on when it is durable."""
-
-    command: Advance
-    then: Callable[[Advanced], Action]
-    step: OpenStep | None
-    """Whose result it carries."""
-
-
-class Traversal:
+class Traversal(Stepping):
     """One attempt's way through a plan.
 
     Call `begin` once, then answer every action with the method that belongs to it
@@ -86,20 +69,15 @@ class Traversal:
         parameters: bytes,
         new_failure_id: Callable[[], int],
     ) -> None:
-        self.steps: list[StepReport] = []
-        """What this attempt came by so far, in order."""
+        super().__init__(
+            History(plan.fingerprint, opened.snapshot),
+            Draft(opened.execution_id, owner_id),
+        )
         self._plan = plan
         self._opened = opened
         self._parameters = parameters
         self._failures = FlowFailures(new_failure_id)
-        self._history = History(plan.fingerprint, opened.snapshot)
-        self._draft = Draft(opened.execution_id, owner_id)
         self._preceding: LatestRow | None = None
-        self._open: OpenStep | None = None
-        self._closing: OpenStep | None = None
-        self._sent: _Sent | None = None
-        self._stopping = False
-        self._ended = False
 
     # What the actor calls
 
@@ -112,21 +90,6 @@ class Traversal:
             return self._started(node, self._opened.first)
         return self._enter(entry)
 
-    def stepped(self, result: StepResult) -> Action:
-        """Take in what came of the step that ran."""
-        step = self._open
-        assert step is not None, "a step ended that was not open"
-        row = self._close(step, result)
-        if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
-            return self._end(result.status, result.failure)
-        node = row.node
-        self._preceding = row
-        target = self._plan.select(node, result.exit_code)
-        if target is None:
-            return self._unmapped(node, result.exit_code)
-        self._draft.fold(target)
-        return self._arrive(target, node, result.failure)
-
     def decided(self, node: DecisionNode, code: str) -> Action:
         """Take in a decider's answer."""
         return self._decide(node, code, None)
@@ -138,65 +101,6 @@ class Traversal:
     def undecided(self) -> Action:
         """Take in that a stop kept a decider from answering."""
         return self._end(BatchStatus.STOPPED, None)
-
-    def committed(self, reply: Advanced) -> Action:
-        """Take in that the command is durable."""
-        sent = self._sent
-        assert sent is not None, "nothing was to be committed"
-        self._sent = None
-        return sent.then(reply)
-
-    def unwritten(self, result: StepResult) -> Action:
-        """Take in that the step's enlisted write raised: its command was refused.
-
-        The step is closed again, with another *result* and without its rows.
-        """
-        self._take_back()
-        return self.stepped(result)
-
-    def _take_back(self) -> None:
-        """Open the step again whose command was sent and is known to have failed."""
-        sent, self._sent = self._sent, None
-        assert sent is not None, "nothing was sent"
-        assert sent.step is not None, "no write was sent"
-        self._open = sent.step
-        self._draft.take_back(sent.command)
-        while self.steps.pop().step_id != sent.step.step_id:
-            pass
-
-    def stop(self) -> None:
-        """End the job before the next node begins."""
-        self._stopping = True
-
-    def abort(self, status: BatchStatus, failure: Failure | None) -> Advance | None:
-        """Give the last command when the actor cannot go on; None when all is written.
-
-        A command that was sent and not carried out is repeated without its start; a
-        step whose rows should have been written with it is closed with *status*
-        instead, because without them its result would be a lie. When the outcome is
-        unknown, only the job's end is written.
-
-        Args:
-            status: STOPPED or FAILED, for the open step and the job; UNKNOWN, for the
-                job alone.
-            failure: Why, for FAILED and UNKNOWN.
-        """
-        if self._ended:
-            return None
-        self._ended = True
-        sent = self._sent
-        unknown = status is BatchStatus.UNKNOWN
-        if sent is not None and sent.command.write is not None and not unknown:
-            self._take_back()
-            sent = None
-        if self._open is not None and not unknown:
-            code = _exit_of(status)
-            result = StepResult(status=status, exit_code=code, failure=failure)
-            self._close(self._open, result)
-        end = self._job_end(status, failure)
-        if sent is None or unknown:
-            return self._draft.send(end=end)
-        return evolve(sent.command, start=None, end=end)
 
     def state_of(self, node: str) -> str | None:
         """Give the envelope of the state that a node committed last, if any."""
@@ -222,44 +126,15 @@ class Traversal:
             node_id = target.node
         return self._end(BatchStatus.STOPPED, None)
 
-    def _start(self, node: StepNode, latest: LatestRow | None) -> Action:
-        if self._history.starts(node.id) >= node.start_limit:
-            return self._limited(StartLimitReached(node.id, node.start_limit))
-        # A completed step that runs again begins afresh, like one that never ran.
-        continued = latest if latest is not None and not latest.completed else None
-        inherit = None if continued is None else continued.step_id
-
-        def then(reply: Advanced) -> Action:
-            if isinstance(reply.start, StartLimitReached):
-                return self._limited(reply.start)
-            assert reply.start is not None
-            return self._started(node, reply.start, continued)
-
-        return self._commit(then, start=next_step(node, inherit))
-
-    def _started(
-        self, node: StepNode, row: StepStarted, continued: LatestRow | None = None
-    ) -> Action:
-        step = OpenStep(
-            node,
-            row.step_id,
-            self._history.count_start(node.id),
-            BatchStatus.STARTING if node.listeners else BatchStatus.STARTED,
-            0 if node.listeners else 1,
-        )
-        if continued is not None:
-            step.counts = continued.counts
-            step.checkpoint = continued.checkpoint
-            step.context = continued.context
-        self._open = step
-        return RunStep(step)
-
-    def _close(self, step: OpenStep, result: StepResult) -> LatestRow:
-        self._draft.finish(step, result)
-        row = self._history.close(step, result)
-        self._open, self._closing = None, step
-        self.steps.append(StepReport(row, result.failure))
-        return row
+    def _after(self, row: LatestRow, result: StepResult) -> Action:
+        if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
+            return self._end(result.status, result.failure)
+        self._preceding = row
+        target = self._plan.select(row.node, result.exit_code)
+        if target is None:
+            return self._unmapped(row.node, result.exit_code)
+        self._draft.fold(target)
+        return self._arrive(target, row.node, result.failure)
 
     def _reuse(self, node: StepNode, latest: LatestRow) -> Target | None:
         self._preceding = latest
@@ -349,34 +224,18 @@ class Traversal:
             self._ended = True
             if reply.stopped:
                 stopped = BatchStatus.STOPPED
-                return Finished(stopped, _exit_of(stopped), failure, end.counts)
+                return Finished(stopped, exit_of(stopped), failure, end.counts)
             return Finished(status, end.exit_code, failure, end.counts)
 
         return self._commit(then, end=end)
 
+    def _last_end(self, status: BatchStatus, failure: Failure | None) -> JobEnd:
+        return self._job_end(status, failure)
+
     def _job_end(self, status: BatchStatus, failure: Failure | None) -> JobEnd:
         return JobEnd(
             status=status,
-            exit_code=_exit_of(status),
+            exit_code=exit_of(status),
             counts=self._history.total(),
             failure=failure,
         )
-
-    def _commit(
-        self,
-        then: Callable[[Advanced], Action],
-        start: NextStep | None = None,
-        end: JobEnd | None = None,
-    ) -> Commit:
-        command = self._draft.send(start, end)
-        step = self._closing if command.finish is not None else None
-        self._sent = _Sent(command, then, step)
-        return Commit(command)
-
-
-def _exit_of(status: BatchStatus) -> str:
-    match status:
-        case BatchStatus.COMPLETED | BatchStatus.STOPPED | BatchStatus.UNKNOWN:
-            return ExitCode(status.value).value
-        case _:
-            return ExitCode.FAILED.value
