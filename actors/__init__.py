@@ -111,9 +111,11 @@ if TYPE_CHECKING:
     from .items import TableWriter as TableWriter
     from .items import Writer as Writer
     from .job.boundary import OutcomeUnknown as OutcomeUnknown
+    from .job.context import BranchObservation as BranchObservation
     from .job.context import DeciderContext as DeciderContext
     from .job.context import JobContext as JobContext
     from .job.context import Observation as Observation
+    from .job.context import SplitObservation as SplitObservation
     from .job.context import StepContext as StepContext
     from .job.context import StepOutcome as StepOutcome
     from .job.enqueuing import enqueue as enqueue
@@ -140,11 +142,13 @@ if TYPE_CHECKING:
     from .plan.definition import Chunk as Chunk
     from .plan.definition import Decision as Decision
     from .plan.definition import Exit as Exit
+    from .plan.definition import FailurePolicy as FailurePolicy
     from .plan.definition import InFlight as InFlight
     from .plan.definition import Job as Job
     from .plan.definition import Node as Node
     from .plan.definition import OnStop as OnStop
     from .plan.definition import Parameter as Parameter
+    from .plan.definition import Split as Split
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
     from .runtime import Runtime as Runtime
@@ -200,6 +204,7 @@ __all__ = [
     "ActionNotAllowed",
     "AlreadyRunning",
     "BatchStatus",
+    "BranchObservation",
     "Chunk",
     "ChunkKey",
     "CommitOutcomeUnknown",
@@ -245,6 +250,7 @@ __all__ = [
     "Exit",
     "Failure",
     "FailureCategory",
+    "FailurePolicy",
     "IllegalTransition",
     "InFlight",
     "IncompatibleDefinition",
@@ -295,6 +301,8 @@ __all__ = [
     "ServedRequest",
     "ShuttingDown",
     "SizedReader",
+    "Split",
+    "SplitObservation",
     "StaleVersion",
     "StartLimitReached",
     "Step",

@@ -16,7 +16,7 @@ from ..storage.commands.requesting import (
 )
 from ..storage.model.launch_request import RequestStatus
 from .job.enqueuing import compiled, merged, request_to_launch
-from .job.execution import JobExecution, Stop
+from .job.execution import JobExecution
 from .job.launch import (
     ComponentsInUse,
     Launch,
@@ -29,6 +29,7 @@ from .job.operating import Operator
 from .job.report import LaunchReport
 from .job.restarting import restart_of
 from .job.serving import MAX_RUNNING, ServedRequest, Serving, served_jobs
+from .job.walk import Stop
 from .kernel.mailbox import Mailbox
 from .kernel.pool import StoragePool
 from .kernel.stop import StopToken

@@ -149,13 +149,36 @@ class Observation:
 
 
 @frozen(kw_only=True)
+class BranchObservation:
+    """A branch of the split that a decider looks back on."""
+
+    status: BatchStatus
+    exit_code: str
+    steps: tuple[Observation, ...]
+    """Those that ran or were reused, in order."""
+
+
+@frozen(kw_only=True)
+class SplitObservation:
+    """The finished split that a decider looks back on."""
+
+    status: BatchStatus
+    exit_code: str
+    branches: tuple[BranchObservation, ...]
+    """In the order of declaration."""
+
+
+@frozen(kw_only=True)
 class DeciderContext:
     """What a decider is given; its answer must depend on nothing else."""
 
     execution: JobContext = field(repr=False)
     node: str
     preceding: Observation | None
-    """The last step before the decision; None when there was none."""
+    """The last step before the decision; None when there was none, or a split came
+    after it."""
+    split: SplitObservation | None = None
+    """The split before the decision, when no step came after it."""
 
     @property
     def parameters(self) -> Mapping[str, ParameterValue]:

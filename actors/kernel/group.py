@@ -14,6 +14,7 @@ from attrs import frozen
 
 from .actor import Actor
 from .mailbox import Mailbox
+from .nursery import open_flat_nursery
 
 M = TypeVar("M")
 
@@ -89,5 +90,5 @@ async def open_group(
             because a full mailbox makes an ending child wait.
         wrap: Makes a message of the parent's type out of an `Exited`.
     """
-    async with trio.open_nursery() as nursery:
+    async with open_flat_nursery() as nursery:
         yield ActorGroup(nursery, parent, wrap)

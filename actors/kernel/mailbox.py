@@ -46,6 +46,17 @@ class Mailbox(Generic[M]):
         """
         self._send.send_nowait(message)
 
+    def offer(self, message: M) -> bool:
+        """Put *message* in at once if there is room and somebody to read it.
+
+        For what is said more than once, or to an actor that may have ended.
+        """
+        try:
+            self._send.send_nowait(message)
+        except (trio.WouldBlock, trio.BrokenResourceError):
+            return False
+        return True
+
     @property
     def depth(self) -> int:
         """Messages that wait now."""

@@ -10,16 +10,20 @@ class StopToken:
 
     A function in a thread cannot be cancelled. So, if the task that waits for it is
     cancelled, the token is set as soon as the function looks at it.
+
+    Args:
+        above: Another token: this one is set as soon as that one is.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, above: "StopToken | None" = None) -> None:
+        self._above = above
         self._flag = False
         self._event: trio.Event | None = None
         self._loop = threading.get_ident()
 
     def is_set(self) -> bool:
         """Tell whether a stop was requested."""
-        if self._flag:
+        if self._flag or (self._above is not None and self._above.is_set()):
             return True
         if threading.get_ident() != self._loop and _is_cancelled_in_its_thread():
             self._flag = True

@@ -1,13 +1,16 @@
 """What a traversal asks for, and what came of it: the values between engine and actor."""
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import define, frozen
 
 from ...storage.commands import Advance, EnlistedWrite
 from ...storage.model.execution import NO_COUNTS, Counts, DecisionRef, Failure
 from ...storage.model.status import BatchStatus
-from .plan import DecisionNode, StepNode
+from .plan import DecisionNode, SplitNode, StepNode
+
+if TYPE_CHECKING:
+    from .branch import BranchTraversal
 
 
 @define(eq=False)
@@ -104,6 +107,31 @@ class RunStep:
     step: OpenStep
 
 
+@frozen(kw_only=True)
+class LineResult:
+    """What came of a branch, or of a partition's worker."""
+
+    status: BatchStatus
+    """COMPLETED, FAILED, STOPPED or UNKNOWN."""
+    exit_code: str
+    failure: Failure | None = None
+    steps: tuple[StepReport, ...] = ()
+    """What it came by, in order."""
+
+
+@frozen(kw_only=True)
+class SplitResult:
+    """What came of a split as a whole."""
+
+    status: BatchStatus
+    exit_code: str
+    failure: Failure | None
+    digest: bytes
+    """Of all that it was made from."""
+    branches: tuple[LineResult, ...]
+    """In the order of declaration."""
+
+
 @frozen
 class Decide:
     """Ask a decider; everything that led to it is durable."""
@@ -111,6 +139,17 @@ class Decide:
     node: DecisionNode
     preceding: LatestRow | None
     """The step before; None when there was none."""
+    split: SplitResult | None = None
+    """The split before, when no step came after it."""
+
+
+@frozen
+class RunSplit:
+    """Run the branches of a split; everything that led to it is durable."""
+
+    node: SplitNode
+    branches: tuple["BranchTraversal", ...]
+    """Engines, in the order of declaration."""
 
 
 @frozen
@@ -130,4 +169,11 @@ class Finished:
     counts: Counts
 
 
-Action: TypeAlias = RunStep | Decide | Commit | Finished
+@frozen
+class Ended:
+    """A branch or a partition's worker has ended, and all that it did is durable."""
+
+    result: LineResult
+
+
+Action: TypeAlias = RunStep | Decide | RunSplit | Commit | Finished | Ended

@@ -15,8 +15,20 @@ from ...storage.model.execution import (
     TransitionKind,
 )
 from ...storage.model.status import BatchStatus
-from .actions import Action, Commit, Decide, Finished, RunStep, StepResult
+from .actions import (
+    Action,
+    Commit,
+    Decide,
+    Ended,
+    Finished,
+    LineResult,
+    RunSplit,
+    RunStep,
+    StepResult,
+)
+from .branch import BranchTraversal
 from .plan import Plan
+from .stepping import Stepping
 from .traversal import Traversal
 
 
@@ -81,7 +93,10 @@ class _Walk:
         engine = Traversal(self.plan, self.opened, 0, self.parameters, lambda: 1)
         action = engine.begin()
         while not isinstance(action, Decide | Finished):
-            action = self._followed(engine, action)
+            if isinstance(action, RunSplit):
+                action = engine.joined([self._branch(one) for one in action.branches])
+            else:
+                action = self._followed(engine, action)
         ends = why = None
         continuations: tuple[tuple[str, str], ...] = ()
         if isinstance(action, Finished):
@@ -106,7 +121,17 @@ class _Walk:
             continuations=continuations,
         )
 
-    def _followed(self, engine: Traversal, action: Action) -> Action:
+    def _branch(self, engine: BranchTraversal) -> LineResult:
+        action = engine.begin()
+        while not isinstance(action, Ended):
+            action = self._followed(engine, action)
+        for step in action.result.steps:
+            if step.reused:
+                why = "it has completed"
+                self.nodes.append(PreviewedNode(step.node, Verdict.REUSE, why))
+        return action.result
+
+    def _followed(self, engine: Stepping, action: Action) -> Action:
         match action:
             case RunStep(step):
                 node = step.node.id

@@ -6,7 +6,7 @@ before its target's code runs; result, transition and the next step's row travel
 command wherever that order allows it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...storage.commands import (
     Advanced,
@@ -30,13 +30,17 @@ from .actions import (
     Decide,
     Finished,
     LatestRow,
+    LineResult,
+    RunSplit,
+    SplitResult,
     StepReport,
     StepResult,
 )
+from .branch import branches_of, joined
 from .draft import Draft, next_step
 from .failures import FlowFailures
 from .history import History
-from .plan import DecisionNode, Plan, StepNode
+from .plan import DecisionNode, Plan, SplitNode, StepNode
 from .stepping import Stepping, exit_of
 
 
@@ -50,8 +54,8 @@ class Traversal(Stepping):
     """One attempt's way through a plan.
 
     Call `begin` once, then answer every action with the method that belongs to it
-    (`stepped`; `decided`, `undecided` or `refused`; `committed` or `unwritten`) until
-    it is `Finished`.
+    (`stepped`; `decided`, `undecided` or `refused`; `joined`; `committed` or
+    `unwritten`) until it is `Finished`.
 
     Args:
         plan: The graph.
@@ -77,7 +81,10 @@ class Traversal(Stepping):
         self._opened = opened
         self._parameters = parameters
         self._failures = FlowFailures(new_failure_id)
+        self._owner_id = owner_id
         self._preceding: LatestRow | None = None
+        self._split: SplitResult | None = None
+        self._splitting: SplitNode | None = None
 
     # What the actor calls
 
@@ -93,6 +100,30 @@ class Traversal(Stepping):
     def decided(self, node: DecisionNode, code: str) -> Action:
         """Take in a decider's answer."""
         return self._decide(node, code, None)
+
+    def joined(self, branches: Sequence[LineResult]) -> Action:
+        """Take in what came of all branches of the split, in declared order."""
+        node, self._splitting = self._splitting, None
+        assert node is not None, "no split was to be run"
+        for branch in branches:
+            self.steps.extend(branch.steps)
+        result = joined(node, self._plan.fingerprint, self._history, branches)
+        if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
+            return self._end(result.status, result.failure)
+        self._preceding, self._split = None, result
+        target = self._plan.select(node.join, result.exit_code)
+        if target is None:
+            return self._unmapped(node.join, result.exit_code)
+        known = self._history.answer(node.join, result.digest)
+        self._draft.decide(
+            node.join,
+            TransitionKind.SPLIT_AGGREGATE,
+            result.exit_code,
+            target,
+            digest=result.digest,
+            reused=None if known is None else known[1],
+        )
+        return self._arrive(target, node.join, result.failure)
 
     def refused(self, failure: Failure) -> Action:
         """Take in that a decider failed: the job fails, no transition is taken."""
@@ -114,6 +145,9 @@ class Traversal(Stepping):
             node = self._plan.nodes[node_id]
             if isinstance(node, DecisionNode):
                 return self._enter_decision(node)
+            if isinstance(node, SplitNode):
+                return self._enter_split(node)
+            assert isinstance(node, StepNode)
             latest = self._history.latest(node_id)
             reusable = latest is not None and latest.completed
             if latest is None or not reusable or node.allow_start_if_complete:
@@ -129,7 +163,7 @@ class Traversal(Stepping):
     def _after(self, row: LatestRow, result: StepResult) -> Action:
         if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
             return self._end(result.status, result.failure)
-        self._preceding = row
+        self._preceding, self._split = row, None
         target = self._plan.select(row.node, result.exit_code)
         if target is None:
             return self._unmapped(row.node, result.exit_code)
@@ -137,7 +171,7 @@ class Traversal(Stepping):
         return self._arrive(target, row.node, result.failure)
 
     def _reuse(self, node: StepNode, latest: LatestRow) -> Target | None:
-        self._preceding = latest
+        self._preceding, self._split = latest, None
         self.steps.append(StepReport(latest, reused=True))
         target = self._plan.select(node.id, latest.exit_code)
         if target is not None:
@@ -152,6 +186,20 @@ class Traversal(Stepping):
             )
         return target
 
+    # Splits
+
+    def _enter_split(self, node: SplitNode) -> Action:
+        if self._draft.empty:
+            return self._fork(node)
+        return self._commit(lambda _: self._fork(node))
+
+    def _fork(self, node: SplitNode) -> Action:
+        if self._stopping:
+            return self._end(BatchStatus.STOPPED, None)
+        self._splitting = node
+        ids = self._opened.execution_id, self._owner_id
+        return RunSplit(node, branches_of(node, self._history, self._failures, *ids))
+
     # Decisions
 
     def _enter_decision(self, node: DecisionNode) -> Action:
@@ -159,16 +207,19 @@ class Traversal(Stepping):
         if known is not None:
             return self._decide(node, *known)
         if self._draft.empty:
-            return Decide(node, self._preceding)
+            return Decide(node, self._preceding, self._split)
         return self._commit(lambda _: self._ask(node))
 
     def _ask(self, node: DecisionNode) -> Action:
         if self._stopping:
             return self._end(BatchStatus.STOPPED, None)
-        return Decide(node, self._preceding)
+        return Decide(node, self._preceding, self._split)
 
     def _input_of(self, node: DecisionNode) -> bytes:
         before = self._preceding
+        preceding = None if self._split is None else self._split.digest
+        if before is not None:
+            preceding = self._history.digest(before)
         return digests.decider_input(
             self._plan.fingerprint,
             node.id,
@@ -176,7 +227,7 @@ class Traversal(Stepping):
             node.input_version,
             self._opened.instance_id,
             self._parameters,
-            None if before is None else self._history.digest(before),
+            preceding,
         )
 
     def _decide(

@@ -161,7 +161,11 @@ def _step_ending(step: StepExecution) -> StepEnding:
 
 
 def _transition(made: Decision) -> str:
-    word = "decision" if made.kind is TransitionKind.DECIDER else "step"
+    words = {
+        TransitionKind.DECIDER: "decision",
+        TransitionKind.SPLIT_AGGREGATE: "join",
+    }
+    word = words.get(made.kind, "step")
     return f"{word} {made.source!r}: {made.outcome} -> {name(made.target)}"
 
 

@@ -10,7 +10,7 @@ from ..commands import (
 )
 from ..dump import Dump, StoredUpgrade
 from ..model.digests import step_input
-from ..model.execution import Decision, StepExecution, TransitionKind
+from ..model.execution import ANSWERS, Decision, StepExecution, TransitionKind
 from .tables import ExecutionRow, InstanceRow, StepRow, Tables
 
 
@@ -69,7 +69,7 @@ def snapshot_of(instance: InstanceRow) -> Snapshot:
             execution.decisions[sequence]
             for execution in reversed(instance.executions)
             for sequence in sorted(execution.decisions, reverse=True)
-            if execution.decisions[sequence].kind is TransitionKind.DECIDER
+            if execution.decisions[sequence].kind in ANSWERS
         ),
     )
 

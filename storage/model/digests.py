@@ -4,6 +4,7 @@
 bytes wide. Every layout is durable and covered by golden vectors.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
@@ -87,4 +88,23 @@ def decider_input(
     ]
     if preceding is not None:
         parts.append(preceding)
+    return sha256(b"".join(parts)).digest()
+
+
+def split_aggregate(
+    fingerprint: bytes,
+    join: str,
+    branches: Sequence[tuple[BatchStatus, str, Sequence[bytes]]],
+) -> bytes:
+    """Digest what a join routes upon.
+
+    Args:
+        fingerprint: Of the plan, 32 bytes.
+        join: The join's node id.
+        branches: In the order of declaration: status, exit code, and the step input
+            digests of the steps that the branch executed or reused.
+    """
+    parts = [b"oxide-batch.split-aggregate-input.v1\0", fingerprint, _field(join)]
+    for index, (status, exit_code, steps) in enumerate(branches):
+        parts += (_u64(index), _field(status), _field(exit_code), *steps)
     return sha256(b"".join(parts)).digest()

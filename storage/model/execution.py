@@ -78,6 +78,11 @@ class TransitionKind(StrEnum):
     STEP_EXIT = "STEP_EXIT"
     DECIDER = "DECIDER"
     COMPLETED_STEP_REUSE = "COMPLETED_STEP_REUSE"
+    SPLIT_AGGREGATE = "SPLIT_AGGREGATE"
+
+
+ANSWERS = frozenset({TransitionKind.DECIDER, TransitionKind.SPLIT_AGGREGATE})
+"""Kinds of decisions that a later attempt looks back on."""
 
 
 class Terminal(StrEnum):

@@ -233,7 +233,7 @@ _STARTS = (
     "WHERE e.instance_id = $1 GROUP BY s.node, s.visit ORDER BY s.node, s.visit"
 )
 _DECIDED = (
-    f"{DECISION} WHERE e.instance_id = $1 AND c.kind = 'DECIDER' "
+    f"{DECISION} WHERE e.instance_id = $1 AND c.kind IN ('DECIDER', 'SPLIT_AGGREGATE') "
     "ORDER BY c.execution_id DESC, c.sequence DESC"
 )
 

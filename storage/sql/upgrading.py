@@ -101,7 +101,7 @@ _MAPPINGS = (
 )
 _STEPS = f"{STEP} WHERE e.instance_id = $1 ORDER BY s.id"
 _DECIDED = (
-    f"{DECISION} WHERE e.instance_id = $1 AND c.kind = 'DECIDER' "
+    f"{DECISION} WHERE e.instance_id = $1 AND c.kind IN ('DECIDER', 'SPLIT_AGGREGATE') "
     "ORDER BY c.execution_id DESC, c.sequence DESC"
 )
 

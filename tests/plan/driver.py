@@ -13,13 +13,18 @@ from triolet.actors.plan.actions import (
     Action,
     Commit,
     Decide,
+    Ended,
     Finished,
+    LineResult,
     OpenStep,
+    RunSplit,
     RunStep,
     StepResult,
 )
+from triolet.actors.plan.branch import BranchTraversal
 from triolet.actors.plan.compile import compile_job
 from triolet.actors.plan.definition import Decision, Job, Node, Step
+from triolet.actors.plan.stepping import Stepping
 from triolet.actors.plan.traversal import Traversal, entry_step
 from triolet.storage.backend import run
 from triolet.storage.commands import (
@@ -76,28 +81,42 @@ class Attempt:
     before: Callable[[str], object] = lambda happening: None
     """Called before user code runs: ``run a``, ``ask d``."""
 
-    def perform(self, action: Action, answers: Answers) -> Action:
-        """Do what the engine asks for, once."""
+    def perform(
+        self, action: Action, answers: Answers, engine: Stepping | None = None
+    ) -> Action:
+        """Do what an engine asks for, once."""
+        engine = engine or self.engine
         match action:
             case Commit(command):
-                return self.commit(command)
+                return self.commit(command, engine)
             case RunStep(row):
                 self._happens(f"run {row.node.id}")
                 given = answers.get(row.node.id, "COMPLETED")
                 result = completed(given) if isinstance(given, str) else given
-                return self.engine.stepped(result)
+                return engine.stepped(result)
             case Decide(node):
                 self._happens(f"ask {node.id}")
                 code = answers[node.id]
                 assert isinstance(code, str)
                 return self.engine.decided(node, code)
-            case Finished():
+            case RunSplit(_, branches):
+                return self.engine.joined(
+                    [self.branch(one, answers) for one in branches]
+                )
+            case Finished() | Ended():
                 raise AssertionError("nothing is left to do")
 
-    def commit(self, command: Advance) -> Action:
+    def branch(self, engine: BranchTraversal, answers: Answers) -> LineResult:
+        """Go through one branch of a split."""
+        action = engine.begin()
+        while not isinstance(action, Ended):
+            action = self.perform(action, answers, engine)
+        return action.result
+
+    def commit(self, command: Advance, engine: Stepping | None = None) -> Action:
         """Have a command carried out and go on."""
         self.commands.append(command)
-        return self.engine.committed(self.apply(command))
+        return (engine or self.engine).committed(self.apply(command))
 
     def apply(self, command: Advance) -> Advanced:
         return run(self.backend, UUID(int=0), command)

@@ -21,6 +21,7 @@ from triolet.actors import (
     Exit,
     Job,
     Node,
+    Split,
     Step,
     StepContext,
     StepListener,
@@ -197,6 +198,26 @@ def copying_with_failure() -> Job:
     )
 
 
+def splitting() -> Job:
+    """Branches of tasklets and of chunks, one of which fails the first time."""
+    writer = TableWriter("copied", {"number": int})
+    copy = Chunk(ListReader(ITEMS), writer, lambda item: (item,), size=3)
+    branches = [
+        [Step("b1", note), Step("b2", first_time_broken)],
+        [Step("c1", plain), Step("c2", cooperative)],
+        [Step("copy", copy)],
+    ]
+    return Job(
+        "splitting",
+        [
+            Step("a", note),
+            Split("both", branches, max_parallel=2),
+            Decision("enough", answer, then={"YES": "d", "*": STOP}),
+            Step("d", note),
+        ],
+    )
+
+
 def writing() -> Job:
     def write(cursor: Cursor, ctx: StepContext) -> None:
         cursor.execute("CREATE TABLE IF NOT EXISTS notes (node, attempt)")
@@ -236,6 +257,7 @@ STORIES: dict[Callable[[], Job], int] = {
     copying: 1,
     copying_with_failure: 2,
     writing: 2,
+    splitting: 2,
     long_lasting: 1,
 }
 """How many launches each job has until it ends."""

@@ -1,0 +1,287 @@
+"""What every actor that runs steps does: it performs the actions of its engine.
+
+It owns one engine. It looks for cancellation in two places only: inside user code, and
+between a reply and the next step's code. On its way out it asks the engine for the last
+command, so that the store never says that nobody works on it.
+"""
+
+import logging
+from functools import partial
+from threading import get_ident
+
+import trio
+from attrs import evolve, frozen
+
+from ...storage.commands import (
+    Advance,
+    Advanced,
+    LeaseLost,
+    StaleVersion,
+    WriteFailed,
+)
+from ...storage.model.errors import (
+    CommitOutcomeUnknown,
+    InternalError,
+    Rejection,
+    StoreError,
+    StoreUnavailable,
+)
+from ...storage.model.execution import Failure
+from ...storage.model.status import BatchStatus, FailureCategory
+from ..kernel.mailbox import Inbox
+from ..kernel.stop import StopToken
+from ..plan.actions import (
+    Action,
+    Commit,
+    Ended,
+    Finished,
+    OpenStep,
+    RunStep,
+    StepResult,
+)
+from ..plan.compile import CompiledJob
+from ..plan.definition import Chunk
+from ..plan.stepping import Stepping
+from . import logs
+from .boundary import ComponentFailed, OutcomeUnknown, Where
+from .chunk import ChunkRun
+from .context import StepContext
+from .events import Event, EventKind
+from .narration import narrate
+from .step import (
+    Environment,
+    StepRun,
+    TaskletRun,
+    Work,
+    failed,
+    state_for,
+    still_running,
+    unknown,
+)
+
+log = logging.getLogger("triolet.job")
+
+
+@frozen
+class Stop:
+    """Tells an actor to come to an end."""
+
+    reason: str = "requested"
+
+
+class Walk:
+    """Performs what an engine asks for, one action after the other.
+
+    Args:
+        job: The compiled job.
+        engine: Knows what comes next.
+        environment: Store, boundary and context that the steps run in.
+    """
+
+    def __init__(
+        self, job: CompiledJob, engine: Stepping, environment: Environment
+    ) -> None:
+        self._job = job
+        self._engine = engine
+        self._environment = environment
+        self._running: StepRun | None = None
+        self._scope = trio.CancelScope()
+        self._loop = get_ident()
+        self._trio = trio.lowlevel.current_trio_token()
+
+    @property
+    def stop_token(self) -> StopToken:
+        """Keeps further code from beginning, once it is set."""
+        return self._environment.context.stop
+
+    async def listen(self, inbox: Inbox[Stop]) -> None:
+        """Take in a stop, and tell when the step does not heed it.
+
+        A second stop would say nothing new.
+        """
+        await inbox.receive()
+        self.stop_token.set()
+        self._engine.stop()
+        await self._bring_to_end()
+
+    async def _bring_to_end(self) -> None:
+        """Stop whatever runs now."""
+        running = self._running
+        if running is not None:
+            running.stop()
+            await running.outlast_stop()
+            if self._running is running:
+                self._tell(still_running(running.step.id, running.step.work))
+
+    async def _walk(self) -> Finished | Ended:
+        """Go to the end.
+
+        Raises:
+            StoreError: The store failed; what is open is closed as FAILED if it answers
+                again.
+            LeaseLost: Somebody else has taken the execution over.
+            trio.Cancelled: The scope around was cancelled; the store says STOPPED.
+        """
+        try:
+            return await self._actions()
+        except (trio.Cancelled, KeyboardInterrupt):
+            await self._last_word(BatchStatus.STOPPED, None)
+            raise
+        except CommitOutcomeUnknown as exc:
+            failure = self._escaped(exc, exc.code, FailureCategory.UNKNOWN_COMMIT)
+            await self._last_word(BatchStatus.UNKNOWN, failure)
+            raise
+        except StoreError as exc:
+            category = (
+                FailureCategory.TRANSIENT_INFRASTRUCTURE
+                if isinstance(exc, StoreUnavailable)
+                else FailureCategory.PERMANENT_INFRASTRUCTURE
+            )
+            failure = self._escaped(exc, exc.code, category)
+            await self._last_word(BatchStatus.FAILED, failure)
+            raise
+        except LeaseLost:
+            raise
+        except BaseException as exc:
+            failure = self._escaped(exc, "escaped", FailureCategory.INVARIANT)
+            await self._last_word(BatchStatus.FAILED, failure)
+            raise
+
+    def _escaped(
+        self, exc: BaseException, code: str, category: FailureCategory
+    ) -> Failure:
+        where = Where(self._job.plan.job, code, category)
+        return self._environment.boundary.failure(where, exc)
+
+    async def _actions(self) -> Finished | Ended:
+        self._heed()
+        action = self._engine.begin()
+        while True:
+            # One scope serves step after step: only a stop cancels it, and what it does.
+            with trio.CancelScope() as self._scope:
+                while not isinstance(action, Finished | Ended):
+                    action = await self._perform(action)
+                return action
+            action = await self._interrupted()
+
+    async def _interrupted(self) -> Action:
+        """Go on after a stop has cancelled what ran."""
+        running, self._running = self._running, None
+        assert running is not None, "a stop cancelled nothing"
+        return self._engine.stepped(await running.interrupted())
+
+    def _heed(self) -> None:
+        """Let the engine know of a stop whose message has not been read yet."""
+        if self.stop_token.is_set():
+            self._engine.stop()
+
+    async def _perform(self, action: Action) -> Action:
+        match action:
+            case Commit(command):
+                return await self._commit(command)
+            case RunStep(row):
+                await trio.lowlevel.checkpoint_if_cancelled()
+                return await self._run_step(row)
+            case _:
+                raise InternalError(f"nobody performs {type(action).__name__} here")
+
+    async def _commit(self, command: Advance) -> Action:
+        try:
+            reply = await self._environment.store.ask(command)
+        except WriteFailed as exc:
+            return self._engine.unwritten(self._unwritten(command, exc))
+        except StaleVersion:
+            if (
+                command.finish is None
+                or command.finish.status is not BatchStatus.UNKNOWN
+            ):
+                raise
+            # The chunk of unknown outcome is durable after all: its row has moved on.
+            reply = await self._environment.store.ask(evolve(command, finish=None))
+        self._narrate(command, reply)
+        return self._engine.committed(reply)
+
+    def _narrate(self, command: Advance, reply: Advanced) -> None:
+        if self._environment.announcer.active:
+            for event in narrate(command, reply, self._engine.steps):
+                self._tell(event)
+
+    def _unwritten(self, command: Advance, exc: WriteFailed) -> StepResult:
+        assert command.finish is not None
+        step_id = command.finish.step_id
+        (node,) = (one.node for one in self._engine.steps if one.step_id == step_id)
+        where = Where(node, "write_failed")
+        boundary = self._environment.boundary
+        match boundary.failed(where, exc.cause):
+            case ComponentFailed(failure=failure):
+                return failed(failure)
+            case OutcomeUnknown() as open_end:
+                return unknown(boundary.failure(where, open_end))
+            case other:
+                raise other from exc
+
+    async def _run_step(self, row: OpenStep) -> Action:
+        step = self._job.steps[row.node.id]
+        ctx = StepContext(
+            execution=self._environment.context,
+            node=step.id,
+            step_id=row.step_id,
+            step_attempt=row.attempt,
+            state=state_for(row),
+            progress=partial(self._progressed, row),
+        )
+        work: Work
+        if isinstance(step.work, Chunk):
+            work = ChunkRun(step, step.work, row, ctx, self._environment)
+        else:
+            work = TaskletRun(step, ctx, self._environment.boundary)
+        if self._environment.announcer.active:
+            self._tell(
+                Event(
+                    kind=EventKind.STEP_STARTED,
+                    node=step.id,
+                    step_id=row.step_id,
+                    counts=row.counts,
+                )
+            )
+        running = StepRun(step, row, work, ctx, self._environment, self._scope)
+        self._running = running
+        within = logs.step_id.set(row.step_id)
+        try:
+            result = await running.run()
+        finally:
+            logs.step_id.reset(within)
+        self._running = None
+        self._heed()
+        return self._engine.stepped(result)
+
+    async def _last_word(self, status: BatchStatus, failure: Failure | None) -> None:
+        """Close what is open on the way out, if the store still lets us."""
+        command = self._engine.abort(status, failure)
+        if command is None:
+            return
+        try:
+            reply = await self._environment.store.ask(command)
+        except (StoreError, Rejection) as exc:
+            execution_id = self._environment.context.execution_id
+            log.warning("execution %d could not be closed: %s", execution_id, exc)
+        else:
+            self._narrate(command, reply)
+            if command.end is not None:
+                self._tell(Event(kind=EventKind.JOB_ENDED, status=status))
+
+    def _progressed(self, row: OpenStep, done: int, total: int | None) -> None:
+        event = Event(
+            kind=EventKind.STEP_PROGRESSED,
+            node=row.node.id,
+            step_id=row.step_id,
+            counts=evolve(row.counts, read=done),
+            fraction=min(done / total, 1.0) if total else None,
+        )
+        if get_ident() == self._loop:
+            self._tell(event)
+        else:
+            self._trio.run_sync_soon(self._tell, event)
+
+    def _tell(self, event: Event) -> None:
+        self._environment.announcer.tell(event)

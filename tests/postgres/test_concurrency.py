@@ -1,0 +1,20 @@
+"""Branches that commit side by side on real servers."""
+
+from tests.testing.jobs import splitting
+from triolet.actors import BatchStatus, open_runtime
+
+
+async def test_a_split_ends_on_a_server_as_it_does_elsewhere(
+    each_postgres_url: str,
+) -> None:
+    async with open_runtime(each_postgres_url) as runtime:
+        failed = await runtime.launch(splitting(), day="2026-12-02")
+        assert failed.status is BatchStatus.FAILED
+        report = await runtime.launch(splitting(), day="2026-12-02")
+        assert report.status is BatchStatus.COMPLETED
+        detail = await runtime.show(report.execution_id)
+    assert {"a", "b1", "d"} - {step.node for step in report.steps} == set()
+    assert [one.source for one in detail.decisions if one.step_id is None] == [
+        "both.join",
+        "enough",
+    ]
