@@ -13,10 +13,13 @@ from triolet.actors.plan.definition import (
     Chunk,
     Decision,
     Exit,
+    FailurePolicy,
     InFlight,
     Job,
     OnStop,
     Parameter,
+    PartitionedStep,
+    Split,
     Step,
 )
 from triolet.storage.model.errors import InvalidName, InvalidValue
@@ -47,14 +50,32 @@ def test_definitions_are_values() -> None:
     assert len({Step("a", work), Step("a", work)}) == 1
 
 
+def test_a_branch_may_be_one_step_or_any_iterable_of_them() -> None:
+    other = Step("b", work)
+    split = Split("p", [STEP, (step for step in (other,)), [STEP, other]])
+    assert split.branches == ((STEP,), (other,), (STEP, other))
+
+
+def test_what_is_no_step_is_kept_in_its_branch_for_the_compiler() -> None:
+    inner: Any = Split("q", [])
+    wrong: Any = work
+    split: Any = Split("p", [inner, wrong])
+    assert split.branches == ((inner,), (work,))
+
+
 def test_policies_are_accepted_as_words() -> None:
     assert Step("a", work, on_stop="cooperate").on_stop is OnStop.COOPERATE
     chunk = Chunk(Reader(), Writer(), in_flight="rollback_chunk")
     assert chunk.in_flight is InFlight.ROLLBACK_CHUNK
+    split = Split("p", [], on_failure="drain_siblings")
+    assert split.on_failure is FailurePolicy.DRAIN_SIBLINGS
+    step = PartitionedStep("p", STEP, work, 2, on_failure="drain_siblings")
+    assert step.on_failure is FailurePolicy.DRAIN_SIBLINGS
 
 
 def test_an_unknown_word_is_kept_for_the_compiler() -> None:
     assert Step("a", work, on_stop="kill").on_stop == "kill"
+    assert Split("p", [], on_failure="wait").on_failure == "wait"
 
 
 @pytest.mark.parametrize("code", ["", " PART", "x" * 65])
@@ -80,6 +101,9 @@ def test_an_illegal_exit_code_is_refused_where_it_is_made(code: str) -> None:
         ),
         (lambda x: Step("a", work, then=x), "b", "then must be a dict, not str"),
         (lambda x: Decision("a", work, then=x), None, "then must be a dict, not None"),
+        (lambda x: Split("p", x), STEP, "the branches of a split must be a list"),
+        (lambda x: Split("p", [x]), "abc", "a branch must be a list, not str"),
+        (lambda x: Split("p", [], then=x), "b", "then must be a dict, not str"),
     ],
 )
 def test_what_is_no_list_or_dict_is_refused_where_it_is_given(

@@ -1,0 +1,115 @@
+"""What users write for work in parallel: branches of a split, partitions of a step."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Final
+
+from attrs import field, frozen
+
+from ...storage.model.execution import Terminal
+from .converters import list_of, targets_if_any
+from .steps import Chunk, Function, Step
+
+STATUS_AND_COUNTS: Final = "status-and-counts-v1"
+"""The revision of the one rule by which partitions are aggregated."""
+
+
+class FailurePolicy(StrEnum):
+    """What the failure of a branch or partition means to the others; stored so."""
+
+    CANCEL_SIBLINGS = "cancel_siblings"
+    """The others are stopped, and those that wait are not begun."""
+    DRAIN_SIBLINGS = "drain_siblings"
+    """The others run to their end."""
+
+
+def _on_failure(word: str) -> FailurePolicy | str:
+    return FailurePolicy(word) if word in list(FailurePolicy) else word
+
+
+def _branch(steps: Step | Iterable[Step]) -> tuple[Step, ...]:
+    # What is neither is recorded as a step; the compiler says what is wrong with it.
+    return list_of(steps if isinstance(steps, Iterable) else [steps], "a branch")
+
+
+def _branches(
+    branches: Iterable[Step | Iterable[Step]],
+) -> tuple[tuple[Step, ...], ...]:
+    return tuple(map(_branch, list_of(branches, "the branches of a split")))
+
+
+@frozen
+class Split:
+    """Branches of steps that run side by side, and the join where they meet.
+
+    A branch ends at its first step that is not COMPLETED. The join waits for all
+    branches and goes on with the exit code of the first one, in declared order, with
+    the worst status; UNKNOWN is worse than FAILED, and that worse than STOPPED.
+
+    Args:
+        id: Names the split; at most 128 bytes. No split can be the first node.
+        branches: 2 to 8, each a ``Step`` or a list of 1 to 8. Their steps have no
+            ``then``.
+        join: Id of the join, ``ID.join`` unless given; no ``then`` may lead to it.
+        then: Of the join; maps exit patterns to targets, as for a step.
+        max_parallel: How many branches run at the same time, at most all.
+        on_failure: ``"cancel_siblings"`` or ``"drain_siblings"``: what the failure of
+            a branch means to the others.
+    """
+
+    id: str
+    branches: tuple[tuple[Step, ...], ...] = field(converter=_branches)
+    join: str | None = field(default=None, kw_only=True)
+    then: Mapping[str, str | Terminal] | None = field(
+        default=None, kw_only=True, converter=targets_if_any, hash=False
+    )
+    max_parallel: int = field(default=1, kw_only=True)
+    on_failure: FailurePolicy | str = field(
+        default=FailurePolicy.CANCEL_SIBLINGS, kw_only=True, converter=_on_failure
+    )
+
+
+@frozen
+class PartitionedStep:
+    """A step whose work is divided into partitions, each done by a worker of its own.
+
+    The planner is asked once; its plan is durable before any worker begins, and a
+    restart works off what is left of it. The exit code is that of the first partition,
+    in the order of keys, with the worst status; the counts are the sum of all.
+
+    Args:
+        id: Names the node; at most 128 bytes.
+        worker: The ``Step`` that does one partition; a function or a ``Chunk`` stands
+            for a step called ``ID.worker``. It has no ``then``.
+        planner: A plain or async function; it returns a list of exactly *partitions*
+            pairs of a key, at most 128 bytes and unique, and a dict of JSON values.
+        partitions: How many there are, 1 to 1024.
+        name: A label for people; the id unless given.
+        then: Maps exit patterns to targets, as for a step.
+        max_workers: How many partitions are worked on at the same time, 1 to 64.
+        on_failure: ``"cancel_siblings"`` or ``"drain_siblings"``: what the failure of
+            a partition means to the others.
+        start_limit: How often the node may be started within one instance of the job;
+            the worker's own limit is for each partition.
+        allow_start_if_complete: Whether a restart plans and runs it again although it
+            had completed.
+        planner_revision: Changes with the meaning of the planner.
+        aggregation_revision: Names the rule that makes one result of all.
+    """
+
+    id: str
+    worker: Step | Function | Chunk
+    planner: Function
+    partitions: int
+    name: str | None = field(default=None, kw_only=True)
+    then: Mapping[str, str | Terminal] | None = field(
+        default=None, kw_only=True, converter=targets_if_any, hash=False
+    )
+    max_workers: int = field(default=4, kw_only=True)
+    on_failure: FailurePolicy | str = field(
+        default=FailurePolicy.CANCEL_SIBLINGS, kw_only=True, converter=_on_failure
+    )
+    start_limit: int | None = field(default=None, kw_only=True)
+    allow_start_if_complete: bool = field(default=False, kw_only=True)
+    planner_revision: str = field(default="1", kw_only=True)
+    aggregation_revision: str = field(default=STATUS_AND_COUNTS, kw_only=True)
