@@ -5,14 +5,27 @@ Only the shape is checked, duck by duck; nothing of the user's is called.
 
 import inspect
 from collections.abc import Iterable, Iterator
+from enum import StrEnum
 
 from ...storage.model.names import NameKind
-from .checks import name_reasons
-from .definition import Chunk, Decision, InFlight, OnStop, Step, StepListener
+from .checks import count_reasons, name_reasons
+from .definition import (
+    Chunk,
+    Decision,
+    FailurePolicy,
+    InFlight,
+    OnStop,
+    PartitionedStep,
+    Split,
+    Step,
+    StepListener,
+)
+from .nesting import BRANCHES_MAX
 from .plan import DeliveryMode
 
 READER_METHODS = ("open", "read", "state", "close")
 WRITER_METHODS = ("open", "write", "close")
+WORKERS_MAX = 64
 
 
 def decision_reasons(decision: Decision) -> Iterator[str]:
@@ -37,6 +50,56 @@ def step_reasons(step: Step) -> Iterator[str]:
         yield f"grace must be seconds, not {type(grace).__name__}"
     elif not grace >= 0:
         yield f"grace must be at least 0 seconds, not {grace}"
+
+
+def split_reasons(split: Split) -> Iterator[str]:
+    """Say what is wrong with the settings of a split and what its branches share."""
+    yield from _word_reasons(split.on_failure, FailurePolicy, "on_failure")
+    wrong = list(count_reasons(split.max_parallel, "budget max_parallel", BRANCHES_MAX))
+    yield from wrong
+    branches = len(split.branches)
+    if not wrong and split.max_parallel > branches > 0:
+        yield f"max_parallel is {split.max_parallel}, but there are {branches} branches"
+    yield from _sharing_reasons(split)
+
+
+def _sharing_reasons(split: Split) -> Iterator[str]:
+    """Find readers and writers that would be used at two places at once."""
+    owners: dict[int, tuple[int, str]] = {}
+    for position, branch in enumerate(split.branches):
+        for step in branch:
+            if not isinstance(step.work, Chunk):
+                continue
+            parts = {"reader": step.work.reader, "writer": step.work.writer}
+            for what, part in parts.items():
+                other, owner = owners.setdefault(id(part), (position, step.id))
+                if other != position:
+                    yield (
+                        f"{owner!r} and {step.id!r} share a {what}, but are in "
+                        "branches that run side by side: give each one its own"
+                    )
+
+
+def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
+    """Say what is wrong with the planner and the settings of a partitioned step."""
+    yield from _function_reasons(node.planner, "planner")
+    yield from _word_reasons(node.on_failure, FailurePolicy, "on_failure")
+    yield from count_reasons(node.max_workers, "budget max_workers", WORKERS_MAX)
+    worker = node.worker
+    if isinstance(worker, Step) and worker.allow_start_if_complete is True:
+        yield (
+            "allow_start_if_complete= of the worker has no effect, a partition that "
+            "completed is not repeated: give it to the partitioned step"
+        )
+
+
+def inner_reasons(step: Step) -> Iterator[str]:
+    """Say what a step may not have inside of a split or a partitioned step."""
+    if step.then is not None:
+        yield (
+            "then= has no effect inside of a split or a partitioned step: give it to "
+            "that node"
+        )
 
 
 def delivery_of(writer: object) -> DeliveryMode | None:
@@ -119,9 +182,7 @@ def _listener_reasons(listener: object) -> Iterator[str]:
         yield f"the listener {listener.name!r} has neither before nor after"
 
 
-def _word_reasons(
-    word: object, words: type[OnStop] | type[InFlight], what: str
-) -> Iterator[str]:
+def _word_reasons(word: object, words: type[StrEnum], what: str) -> Iterator[str]:
     if not isinstance(word, words):
         choices = " or ".join(repr(one.value) for one in words)
         yield f"{what} must be {choices}"

@@ -10,8 +10,11 @@ from .plan import (
     UNLIMITED,
     ChunkDeclaration,
     DecisionNode,
+    JoinNode,
+    PartitionedNode,
     Plan,
     PlanNode,
+    SplitNode,
     StepNode,
     TaskletDeclaration,
 )
@@ -41,14 +44,16 @@ def _changes(before: Plan, after: Plan) -> Iterator[str]:
         yield f"the job's name is {after.job!r} instead of {before.job!r}"
     if before.entry != after.entry:
         yield f"the job begins with {after.entry!r} instead of {before.entry!r}"
-    for node in sorted(before.nodes.keys() | after.nodes.keys()):
-        if node not in after.nodes:
+    old, new = ({**one.nodes, **one.embedded} for one in (before, after))
+    for node in sorted(old.keys() | new.keys()):
+        if node not in new:
             yield f"node {node!r} was removed"
-        elif node not in before.nodes:
+        elif node not in old:
             yield f"node {node!r} was added"
         else:
-            yield from _node_changes(before.nodes[node], after.nodes[node])
-            yield from _transition_changes(node, before, after)
+            yield from _node_changes(old[node], new[node])
+            where = f"{_kind(new[node])} {node!r}"
+            yield from _transition_changes(where, node, before, after)
 
 
 def _node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
@@ -63,22 +68,59 @@ def _node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
 
 
 def _kind(node: PlanNode) -> str:
-    return "step" if isinstance(node, StepNode) else "decision"
+    match node:
+        case StepNode():
+            return "step"
+        case DecisionNode():
+            return "decision"
+        case SplitNode():
+            return "split"
+        case JoinNode():
+            return "join"
+        case PartitionedNode():
+            return "partitioned step"
 
 
 def _facts(node: PlanNode) -> dict[str, str]:
-    if isinstance(node, DecisionNode):
-        return {
-            "revision": repr(node.revision),
-            "input version": str(node.input_version),
-        }
+    match node:
+        case StepNode():
+            return {
+                "name": repr(node.name),
+                **_start_facts(node),
+                "listener revisions": repr(list(node.listeners)),
+                **_declaration_facts(node.declaration),
+            }
+        case DecisionNode():
+            return {
+                "revision": repr(node.revision),
+                "input version": str(node.input_version),
+            }
+        case SplitNode():
+            branches = [[step.id for step in branch] for branch in node.branches]
+            return {
+                "branches": repr(branches),
+                "join": repr(node.join),
+                "on failure": node.failure_policy.value,
+            }
+        case JoinNode():
+            return {}
+        case PartitionedNode():
+            return {
+                "name": repr(node.step_name),
+                **_start_facts(node),
+                "worker": repr(node.worker.id),
+                "partitions": str(node.partition_count),
+                "planner revision": repr(node.partitioner),
+                "aggregation revision": repr(node.aggregation),
+                "on failure": node.failure_policy.value,
+            }
+
+
+def _start_facts(node: StepNode | PartitionedNode) -> dict[str, str]:
     limit = node.start_limit
     return {
-        "name": repr(node.name),
         "start limit": "none" if limit == UNLIMITED else str(limit),
         "start if complete": "allowed" if node.allow_start_if_complete else "refused",
-        "listener revisions": repr(list(node.listeners)),
-        **_declaration_facts(node.declaration),
     }
 
 
@@ -103,8 +145,9 @@ def _schema(schema: Schema) -> str:
     return f"{schema.id!r} version {schema.version}"
 
 
-def _transition_changes(node: str, before: Plan, after: Plan) -> Iterator[str]:
-    where = f"{_kind(after.nodes[node])} {node!r}"
+def _transition_changes(
+    where: str, node: str, before: Plan, after: Plan
+) -> Iterator[str]:
     old, new = _targets(before, node), _targets(after, node)
     for pattern in old | new:
         if pattern not in new:
@@ -116,7 +159,7 @@ def _transition_changes(node: str, before: Plan, after: Plan) -> Iterator[str]:
 
 
 def _targets(plan: Plan, node: str) -> dict[str, str]:
-    return {one.pattern: _target(one.target) for one in plan.transitions[node]}
+    return {one.pattern: _target(one.target) for one in plan.transitions.get(node, ())}
 
 
 def _target(target: Target) -> str:

@@ -4,14 +4,23 @@ The values may come from a lenient constructor or from the store, so that nothin
 taken for granted here, not even types.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...storage.model.errors import InvalidName
 from ...storage.model.names import NameKind, check_name
-from .plan import ChunkDeclaration, DecisionNode, PlanNode, StepNode
+from .plan import (
+    ChunkDeclaration,
+    DecisionNode,
+    JoinNode,
+    PartitionedNode,
+    PlanNode,
+    SplitNode,
+    StepNode,
+)
 
 U32_MAX = (1 << 32) - 1
 LISTENERS_MAX = 32
+PARTITIONS_MAX = 1024
 
 
 def name_reasons(
@@ -24,29 +33,53 @@ def name_reasons(
         yield f"the {what or exc.kind} {exc.reason}"
 
 
-def count_reasons(value: object, what: str) -> Iterator[str]:
-    """Say what is wrong with a count that must be 1 to 2^32 - 1, if anything."""
+def count_reasons(value: object, what: str, most: int = U32_MAX) -> Iterator[str]:
+    """Say what is wrong with a count that must be 1 to *most*, if anything."""
     if not isinstance(value, int) or isinstance(value, bool):
         yield f"the {what} must be an int, not {type(value).__name__}"
-    elif not 1 <= value <= U32_MAX:
-        yield f"the {what} must be 1 to {U32_MAX}, not {value}"
+    elif not 1 <= value <= most:
+        yield f"the {what} must be 1 to {most}, not {value}"
+
+
+def texts(patterns: Iterable[object]) -> list[str]:
+    """Give the patterns that are text; those that are not are reported elsewhere."""
+    return [one for one in patterns if isinstance(one, str)]
 
 
 def node_reasons(node: PlanNode) -> Iterator[str]:
     """Say all that is wrong with the names, revisions and counts of a node."""
-    if isinstance(node, DecisionNode):
-        yield from name_reasons(node.revision, NameKind.REVISION)
-        yield from count_reasons(node.input_version, "input version")
-    else:
-        yield from _step_reasons(node)
+    match node:
+        case StepNode():
+            yield from _step_reasons(node)
+        case DecisionNode():
+            yield from name_reasons(node.revision, NameKind.REVISION)
+            yield from count_reasons(node.input_version, "input version")
+        case PartitionedNode():
+            yield from _partitioned_reasons(node)
+        case SplitNode() | JoinNode():
+            return
+
+
+def _partitioned_reasons(node: PartitionedNode) -> Iterator[str]:
+    yield from name_reasons(node.step_name, NameKind.STEP)
+    yield from _start_reasons(node)
+    yield from count_reasons(
+        node.partition_count, "number of partitions", PARTITIONS_MAX
+    )
+    yield from name_reasons(node.partitioner, NameKind.REVISION, "planner revision")
+    yield from name_reasons(node.aggregation, NameKind.REVISION, "aggregation revision")
+
+
+def _start_reasons(node: StepNode | PartitionedNode) -> Iterator[str]:
+    yield from count_reasons(node.start_limit, "start limit")
+    allow: object = node.allow_start_if_complete
+    if not isinstance(allow, bool):
+        yield f"allow_start_if_complete must be a bool, not {type(allow).__name__}"
 
 
 def _step_reasons(step: StepNode) -> Iterator[str]:
     yield from name_reasons(step.name, NameKind.STEP)
-    yield from count_reasons(step.start_limit, "start limit")
-    allow: object = step.allow_start_if_complete
-    if not isinstance(allow, bool):
-        yield f"allow_start_if_complete must be a bool, not {type(allow).__name__}"
+    yield from _start_reasons(step)
     if len(step.listeners) > LISTENERS_MAX:
         count = len(step.listeners)
         yield f"there are {count} listeners, at most {LISTENERS_MAX} are allowed"

@@ -4,31 +4,38 @@ Compiling never stops at the first mistake: a wrong value is reported and replac
 a harmless one, so that the checks behind it find what is theirs and nothing else.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from attrs import frozen
 
 from ...storage.model.errors import DefinitionError, InvalidValue, Problem
-from ...storage.model.execution import ExitCode, NodeTarget, Target, Terminal
+from ...storage.model.execution import ExitCode
 from ...storage.model.names import NameKind
-from ...storage.model.patterns import ANY_TEXT, matches
+from ...storage.model.patterns import matches
 from .arguments import declaration_problems
-from .bindings import decision_reasons, delivery_of, step_reasons
-from .checks import name_reasons
-from .definition import Chunk, Decision, InFlight, Job, Node, Parameter, Step
-from .graph import Graph, problems_of
-from .manifest import MANIFEST_BYTES_MAX, plan_of
-from .plan import (
-    UNLIMITED,
-    ChunkDeclaration,
-    DecisionNode,
-    DeliveryMode,
-    Plan,
-    PlanNode,
-    StepNode,
-    TaskletDeclaration,
-    Transition,
+from .bindings import (
+    decision_reasons,
+    inner_reasons,
+    partitioned_reasons,
+    split_reasons,
+    step_reasons,
 )
+from .checks import name_reasons, texts
+from .definition import (
+    Chunk,
+    Decision,
+    Job,
+    Node,
+    Parameter,
+    PartitionedStep,
+    Split,
+    Step,
+)
+from .graph import problems_of
+from .lowering import graph_of
+from .manifest import MANIFEST_BYTES_MAX, plan_of
+from .naming import named_nodes, steps_of
+from .plan import Plan
 
 LABEL_DIGITS = 12
 
@@ -42,7 +49,10 @@ class CompiledJob:
     """The label of the definition, given or derived from the fingerprint."""
     plan: Plan
     steps: Mapping[str, Step]
+    """Also those inside of branches and the workers of partitioned steps."""
     decisions: Mapping[str, Decision]
+    splits: Mapping[str, Split]
+    partitioned: Mapping[str, PartitionedStep]
     parameters: tuple[Parameter, ...]
 
     @property
@@ -69,11 +79,11 @@ def compile_job(job: Job) -> CompiledJob:
     if not isinstance(given, Job):
         kind = type(given).__name__
         raise InvalidValue("the job", f"must be a Job, not {kind}")
-    nodes = _keyed(job.steps)
-    problems = list(_problems(job, nodes))
+    nodes, misnamed = named_nodes(job.steps)
+    problems = list(_problems(job, nodes, misnamed))
     if problems:
         raise DefinitionError(_shown(job.name), tuple(problems))
-    plan = plan_of(job.name, _graph(nodes))
+    plan = plan_of(job.name, graph_of(nodes))
     size = len(plan.manifest.encode())
     if size > MANIFEST_BYTES_MAX:
         reason = f"its manifest has {size} bytes, at most {MANIFEST_BYTES_MAX} may be"
@@ -82,21 +92,18 @@ def compile_job(job: Job) -> CompiledJob:
         job.name,
         job.revision or plan.fingerprint.hex()[:LABEL_DIGITS],
         plan,
-        {key: node for key, node in nodes.items() if isinstance(node, Step)},
+        _steps(nodes),
         {key: node for key, node in nodes.items() if isinstance(node, Decision)},
+        {key: node for key, node in nodes.items() if isinstance(node, Split)},
+        {key: node for key, node in nodes.items() if isinstance(node, PartitionedStep)},
         job.parameters,
     )
 
 
-def _keyed(steps: Sequence[object]) -> dict[str, Node]:
-    """Give the nodes by id; one without an id of its own gets its position: ``#3``."""
-    keyed: dict[str, Node] = {}
-    for position, node in enumerate(steps, 1):
-        if isinstance(node, (Step, Decision)):
-            legal = not any(name_reasons(node.id, NameKind.NODE))
-            key = node.id if legal and node.id not in keyed else f"#{position}"
-            keyed[key] = node
-    return keyed
+def _steps(nodes: Mapping[str, Node]) -> dict[str, Step]:
+    inside = (step for node in nodes.values() for step in steps_of(node))
+    steps = {key: node for key, node in nodes.items() if isinstance(node, Step)}
+    return steps | {step.id: step for step in inside}
 
 
 def _shown(name: object) -> str:
@@ -105,43 +112,40 @@ def _shown(name: object) -> str:
     return name if legal and isinstance(name, str) else "?"
 
 
-def _problems(job: Job, nodes: Mapping[str, Node]) -> Iterator[Problem]:
+def _problems(
+    job: Job, nodes: Mapping[str, Node], misnamed: tuple[Problem, ...]
+) -> Iterator[Problem]:
     for reason in name_reasons(job.name, NameKind.JOB):
         yield Problem(None, reason)
     if job.revision is not None:
         for reason in name_reasons(job.revision, NameKind.REVISION):
             yield Problem(None, reason)
     yield from declaration_problems(job.parameters)
-    yield from _id_problems(job.steps)
+    yield from misnamed
     for key, node in nodes.items():
         for reason in _node_reasons(node):
             yield Problem(key, reason)
+        for step in steps_of(node):
+            for reason in (*step_reasons(step), *inner_reasons(step)):
+                yield Problem(step.id, reason)
     if nodes:
-        yield from problems_of(_graph(nodes))
+        yield from problems_of(graph_of(nodes))
     else:
         yield Problem(None, "it has no steps")
 
 
-def _id_problems(steps: Sequence[object]) -> Iterator[Problem]:
-    first: dict[str, int] = {}
-    for position, node in enumerate(steps, 1):
-        if not isinstance(node, (Step, Decision)):
-            kind = type(node).__name__
-            reason = f"node {position} must be a Step or a Decision, not {kind}"
-            yield Problem(None, reason)
-        elif reason := next(name_reasons(node.id, NameKind.NODE), ""):
-            yield Problem(f"#{position}", reason)
-        elif first.setdefault(node.id, position) != position:
-            reason = f"is the id of two nodes, {first[node.id]} and {position}"
-            yield Problem(node.id, reason)
-
-
 def _node_reasons(node: Node) -> Iterator[str]:
-    if isinstance(node, Step):
-        yield from step_reasons(node)
+    match node:
+        case Step():
+            yield from step_reasons(node)
+        case Decision():
+            yield from decision_reasons(node)
+        case Split():
+            yield from split_reasons(node)
+        case PartitionedStep():
+            yield from partitioned_reasons(node)
+    if not isinstance(node, Decision):
         yield from _coverage_reasons(node)
-    else:
-        yield from decision_reasons(node)
     for pattern, target in (node.then or {}).items():
         yield from _rule_reasons(pattern, target)
 
@@ -157,82 +161,23 @@ def _rule_reasons(pattern: object, target: object) -> Iterator[str]:
         )
 
 
-def _coverage_reasons(step: Step) -> Iterator[str]:
+def _coverage_reasons(node: Step | Split | PartitionedStep) -> Iterator[str]:
     """Find exits without a target as far as the definition shows them."""
-    if step.then is None:
+    if node.then is None:
         return
-    patterns = _texts(step.then)
-    settled = isinstance(step.work, Chunk) and not any(
-        getattr(listener, "after", None) for listener in step.listeners
-    )
+    patterns = texts(node.then)
     if all(one == ExitCode.FAILED for one in patterns):
         yield "success leads nowhere: then replaces the default, so it needs a '*'"
-    elif settled and not any(matches(one, ExitCode.COMPLETED) for one in patterns):
+    elif _always_completes(node) and not any(
+        matches(one, ExitCode.COMPLETED) for one in patterns
+    ):
         yield "a chunk ends with COMPLETED, which no pattern of then matches"
 
 
-def _texts(words: Iterable[object]) -> list[str]:
-    return [one for one in words if isinstance(one, str)]
-
-
-def _graph(nodes: Mapping[str, Node]) -> Graph:
-    keys = list(nodes)
-    following: list[Target] = [NodeTarget(key) for key in keys[1:]]
-    following.append(Terminal.COMPLETE)
-    return Graph(
-        keys[0],
-        {key: _plan_node(key, node) for key, node in nodes.items()},
-        {
-            key: _transitions(nodes[key], default)
-            for key, default in zip(keys, following, strict=True)
-        },
+def _always_completes(node: Step | Split | PartitionedStep) -> bool:
+    """Whether it is a chunk whose exit code no listener may turn."""
+    return (
+        isinstance(node, Step)
+        and isinstance(node.work, Chunk)
+        and not any(getattr(one, "after", None) for one in node.listeners)
     )
-
-
-def _plan_node(key: str, node: Node) -> PlanNode:
-    if isinstance(node, Decision):
-        return DecisionNode(key, node.revision, node.input_version)
-    return StepNode(
-        key,
-        key if node.name is None else node.name,
-        _declaration(node),
-        UNLIMITED if node.start_limit is None else node.start_limit,
-        node.allow_start_if_complete,
-        tuple(getattr(one, "revision", "1") for one in node.listeners),
-    )
-
-
-def _declaration(step: Step) -> TaskletDeclaration | ChunkDeclaration:
-    chunk = step.work
-    if not isinstance(chunk, Chunk):
-        return TaskletDeclaration(step.revision)
-    return ChunkDeclaration(
-        size=chunk.size,
-        delivery=delivery_of(chunk.writer) or DeliveryMode.AT_LEAST_ONCE,
-        in_flight=(
-            chunk.in_flight
-            if isinstance(chunk.in_flight, InFlight)
-            else InFlight.FINISH_CHUNK
-        ),
-        reader_revision=chunk.reader_revision,
-        processor_revision=chunk.processor_revision,
-        writer_revision=chunk.writer_revision,
-        checkpoint_revision=chunk.checkpoint_revision,
-    )
-
-
-def _transitions(node: Node, following: Target) -> tuple[Transition, ...]:
-    rules: dict[str, Target] = {}
-    if isinstance(node, Step):
-        rules[ExitCode.FAILED.value] = Terminal.FAIL
-        if node.then is None:
-            rules[ANY_TEXT] = following
-    for pattern, target in (node.then or {}).items():
-        rules[pattern] = _target(target)
-    return tuple(Transition(pattern, rules[pattern]) for pattern in _texts(rules))
-
-
-def _target(target: object) -> Target:
-    if isinstance(target, Terminal):
-        return target
-    return NodeTarget(target) if isinstance(target, str) else Terminal.FAIL

@@ -12,6 +12,7 @@ from attrs import field, frozen
 
 from ...storage.model.execution import Terminal
 from ...storage.model.parameters import ParameterValue
+from .branching import STATUS_AND_COUNTS as STATUS_AND_COUNTS
 from .branching import FailurePolicy as FailurePolicy
 from .branching import PartitionedStep as PartitionedStep
 from .branching import Split as Split
@@ -94,7 +95,7 @@ class Decision:
     input_version: int = field(default=1, kw_only=True)
 
 
-Node: TypeAlias = Step | Decision
+Node: TypeAlias = Step | Decision | Split | PartitionedStep
 
 
 def _nodes(every: Iterable[Node]) -> tuple[Node, ...]:
@@ -111,7 +112,8 @@ class Job:
 
     Args:
         name: Names the job in the store; at most 128 bytes.
-        steps: ``Step`` and ``Decision`` nodes; the first one is the entry.
+        steps: ``Step``, ``Decision``, ``Split`` and ``PartitionedStep`` nodes; the first one
+            is the entry, which may not be a split.
         revision: A label for this definition. A label never names two definitions;
             None derives it from the fingerprint, so that it cannot drift.
         parameters: When given, a launch accepts these parameters and no others.

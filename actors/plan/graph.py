@@ -14,7 +14,16 @@ from ...storage.model.execution import NodeTarget, Terminal
 from ...storage.model.names import NameKind
 from ...storage.model.patterns import overlap, specificity
 from .checks import name_reasons, node_reasons
-from .plan import PlanNode, StepNode, Transition
+from .nesting import nesting_problems, owners
+from .plan import (
+    JoinNode,
+    PartitionedNode,
+    PlanNode,
+    SplitNode,
+    StepNode,
+    Transition,
+    steps_inside,
+)
 from .suggestion import nearest
 
 NODES_MAX = 1024
@@ -42,18 +51,26 @@ class Graph:
 def problems_of(graph: Graph) -> Iterator[Problem]:
     """Find everything that keeps a graph from being a plan, except its job's name."""
     yield from _size_problems(graph)
-    for node in graph.nodes.values():
+    for node in _all_nodes(graph):
         for reason in name_reasons(node.id, NameKind.NODE):
             yield Problem(node.id, reason)
         for reason in node_reasons(node):
             yield Problem(node.id, reason)
+    yield from nesting_problems(graph.nodes)
     yield from _step_name_problems(graph)
     yield from _transition_problems(graph)
     yield from _shape_problems(graph)
 
 
+def _all_nodes(graph: Graph) -> Iterator[PlanNode]:
+    """Give every node, and after it the steps inside of it."""
+    for node in graph.nodes.values():
+        yield node
+        yield from steps_inside(node)
+
+
 def _size_problems(graph: Graph) -> Iterator[Problem]:
-    nodes = len(graph.nodes)
+    nodes = sum(1 for _ in _all_nodes(graph))
     if nodes > NODES_MAX:
         reason = f"there are {nodes} nodes, at most {NODES_MAX} are allowed"
         yield Problem(None, reason)
@@ -64,24 +81,31 @@ def _size_problems(graph: Graph) -> Iterator[Problem]:
 
 
 def _step_name_problems(graph: Graph) -> Iterator[Problem]:
-    owners: dict[str, str] = {}
-    for node in graph.nodes.values():
-        if not isinstance(node, StepNode) or any(node_reasons(node)):
-            continue
-        owner = owners.setdefault(node.name, node.id)
-        if owner != node.id:
-            yield Problem(node.id, f"its step name is also that of {owner!r}")
+    named: dict[str, str] = {}
+    for node in _all_nodes(graph):
+        match node:
+            case StepNode(name=name) | PartitionedNode(step_name=name):
+                if any(node_reasons(node)):
+                    continue
+                other = named.setdefault(name, node.id)
+                if other != node.id:
+                    yield Problem(node.id, f"its step name is also that of {other!r}")
 
 
 def _transition_problems(graph: Graph) -> Iterator[Problem]:
     for source in graph.transitions.keys() - graph.nodes.keys():
         yield Problem(source, "is the source of transitions, but is no node")
+    owned = owners(graph.nodes)
     for node in graph.nodes:
         outgoing = graph.transitions.get(node, ())
+        if isinstance(graph.nodes[node], SplitNode):
+            if outgoing:
+                yield Problem(node, "is a split: its join has the transitions")
+            continue
         if not outgoing:
             yield Problem(node, "leads nowhere: no exit code has a target")
         for one in outgoing:
-            for reason in _reasons_against(one, graph):
+            for reason in _reasons_against(one, graph, owned):
                 yield Problem(node, reason)
         if len(outgoing) > OUTGOING_MAX:
             count = f"has {len(outgoing)} transitions"
@@ -91,10 +115,20 @@ def _transition_problems(graph: Graph) -> Iterator[Problem]:
                 yield Problem(node, reason)
 
 
-def _reasons_against(one: Transition, graph: Graph) -> Iterator[str]:
+def _reasons_against(
+    one: Transition, graph: Graph, owned: Mapping[str, str]
+) -> Iterator[str]:
     yield from name_reasons(one.pattern, NameKind.PATTERN)
     target = one.target
-    if isinstance(target, Terminal) or target.node in graph.nodes:
+    if isinstance(target, Terminal):
+        return
+    owner = owned.get(target.node)
+    if owner is not None:
+        yield (
+            f"{one.pattern!r} leads to {target.node!r}, which is inside {owner!r}: "
+            f"lead to {owner!r}"
+        )
+    if owner is not None or target.node in graph.nodes:
         return
     reason = f"{one.pattern!r} leads to {target.node!r}, which is no node of this job"
     proposals = _TERMINALS | {node: repr(node) for node in graph.nodes}
@@ -120,28 +154,37 @@ def _shape_problems(graph: Graph) -> Iterator[Problem]:
     if graph.entry not in graph.nodes:
         yield Problem(None, f"the entry {graph.entry!r} is no node")
         return
+    if isinstance(graph.nodes[graph.entry], (SplitNode, JoinNode)):
+        reason = "is the entry, but a job cannot begin with a split: put a step before"
+        yield Problem(graph.entry, reason)
     edges = _edges(graph)
     for cycle in cycles(edges):
         path = " -> ".join(map(repr, cycle))
         yield Problem(cycle[0], f"leads back to itself, which is not allowed: {path}")
     for node in unreachable(graph.entry, edges):
-        yield Problem(node, f"is never reached from the entry {graph.entry!r}")
+        # A join is reached when its split is; any other one was reported already.
+        if not isinstance(graph.nodes[node], JoinNode):
+            yield Problem(node, f"is never reached from the entry {graph.entry!r}")
 
 
 def _edges(graph: Graph) -> Edges:
     """Give the successors of each node.
 
-    A misspelt target stands for the nearest node, lest one mistake be reported twice.
+    A misspelt target stands for the nearest node, and one inside of a node for that
+    node, lest one mistake be reported twice.
     """
+    owned = owners(graph.nodes)
     edges = {}
-    for node in graph.nodes:
+    for name, node in graph.nodes.items():
         targets = dict.fromkeys(
-            one.target.node
-            for one in graph.transitions.get(node, ())
+            owned.get(one.target.node, one.target.node)
+            for one in graph.transitions.get(name, ())
             if isinstance(one.target, NodeTarget)
         )
+        if isinstance(node, SplitNode):
+            targets[node.join] = None
         meant = (t if t in graph.nodes else nearest(t, graph.nodes) for t in targets)
-        edges[node] = tuple(target for target in meant if target is not None)
+        edges[name] = tuple(target for target in meant if target is not None)
     return edges
 
 

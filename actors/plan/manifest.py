@@ -1,4 +1,4 @@
-"""The manifest: a plan as canonical JSON, format 2, byte for byte.
+"""The manifest: a plan as canonical JSON, formats 2 to 4, byte for byte.
 
 Everything that selects or reinterprets durable state is in it; budgets, labels and
 timeouts never are. Its SHA-256 is the fingerprint, so that a changed byte is a
@@ -6,35 +6,29 @@ changed definition.
 """
 
 import json
-from collections.abc import Iterator
 from hashlib import sha256
 
-from ...storage.codec import Schema, canonical_json
+from ...storage.codec import canonical_json
 from ...storage.model.errors import CorruptRecord, TrioletError
 from ...storage.model.execution import NodeTarget, Target, Terminal
 from ...storage.model.json import Json, JsonObject
 from ...storage.model.names import NameKind, check_name
-from .definition import InFlight
 from .graph import Graph, problems_of
+from .node_documents import items_at, member_at, node_document, read_node, text_at
 from .plan import (
     ChunkDeclaration,
     DecisionNode,
-    DeliveryMode,
     Plan,
-    PlanNode,
     StepNode,
-    TaskletDeclaration,
     Transition,
     in_evaluation_order,
+    steps_inside,
 )
 
-FORMAT = 2
+FORMATS = range(2, 5)
+"""2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
+of the steps inside of those are chunks."""
 MANIFEST_BYTES_MAX = 1_048_576
-
-_TASKLET: JsonObject = {
-    "delivery_mode": "best_effort",
-    "transaction_boundary": "tasklet_completion",
-}
 
 
 def plan_of(job: str, graph: Graph) -> Plan:
@@ -43,11 +37,12 @@ def plan_of(job: str, graph: Graph) -> Plan:
         source: in_evaluation_order(every)
         for source, every in graph.transitions.items()
     }
+    version = _format_of(graph)
     document: JsonObject = {
         "entry": graph.entry,
-        "format": FORMAT,
+        "format": version,
         "job": job,
-        "nodes": [_node_document(graph.nodes[name]) for name in sorted(graph.nodes)],
+        "nodes": [node_document(graph.nodes[name]) for name in sorted(graph.nodes)],
         "transitions": [
             _transition_document(source, one)
             for source in sorted(transitions)
@@ -57,58 +52,18 @@ def plan_of(job: str, graph: Graph) -> Plan:
     manifest = canonical_json(document, "the manifest")
     fingerprint = sha256(manifest.encode()).digest()
     return Plan(
-        job, graph.entry, graph.nodes, transitions, manifest, fingerprint, FORMAT
+        job, graph.entry, graph.nodes, transitions, manifest, fingerprint, version
     )
 
 
-def _node_document(node: PlanNode) -> JsonObject:
-    if isinstance(node, DecisionNode):
-        decision: JsonObject = {
-            "input_version": node.input_version,
-            "revision": node.revision,
-        }
-        return {"decision": decision, "id": node.id, "kind": "decision"}
-    is_chunk = isinstance(node.declaration, ChunkDeclaration)
-    return {
-        "id": node.id,
-        "kind": "step",
-        "listeners": list(node.listeners),
-        "policy": None,
-        "start": {
-            "allow_start_if_complete": node.allow_start_if_complete,
-            "start_limit": node.start_limit,
-        },
-        "step": {
-            "declaration": _declaration_document(node.declaration),
-            "kind": "chunk" if is_chunk else "tasklet",
-            "name": node.name,
-        },
-    }
-
-
-def _declaration_document(one: TaskletDeclaration | ChunkDeclaration) -> JsonObject:
-    if isinstance(one, TaskletDeclaration):
-        return {"component": one.revision, **_TASKLET}
-    document: JsonObject = {
-        "checkpoint": _schema_document(one.checkpoint),
-        "components": {
-            "checkpoint": one.checkpoint_revision,
-            "processor": one.processor_revision,
-            "reader": one.reader_revision,
-            "writer": one.writer_revision,
-        },
-        "context": _schema_document(one.context),
-        "delivery_mode": one.delivery.value,
-        "size": one.size,
-        "transaction_boundary": "chunk",
-    }
-    if one.in_flight is not InFlight.FINISH_CHUNK:
-        document["in_flight_policy"] = one.in_flight.value
-    return document
-
-
-def _schema_document(schema: Schema) -> JsonObject:
-    return {"schema": schema.id, "version": schema.version}
+def _format_of(graph: Graph) -> int:
+    """Find the oldest format that can say everything."""
+    plain = (StepNode, DecisionNode)
+    if all(isinstance(node, plain) for node in graph.nodes.values()):
+        return 2
+    inside = (step for node in graph.nodes.values() for step in steps_inside(node))
+    chunks = any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
+    return 4 if chunks else 3
 
 
 def _transition_document(source: str, one: Transition) -> JsonObject:
@@ -134,10 +89,11 @@ def read_manifest(text: str) -> Plan:
     """
     document = _parse(text)
     found = document.get("format")
-    if found != FORMAT or isinstance(found, bool):
-        raise _corrupt(f"this release reads format {FORMAT}, it has another one")
+    if found not in FORMATS or isinstance(found, bool):
+        known = f"{FORMATS[0]} to {FORMATS[-1]}"
+        raise _corrupt(f"this release reads formats {known}, it has another one")
     try:
-        job = check_name(_text(document, "job"), NameKind.JOB)
+        job = check_name(text_at(document, "job"), NameKind.JOB)
         graph = _graph(document)
         if problem := next(problems_of(graph), None):
             raise problem
@@ -168,92 +124,19 @@ def _parse(text: str) -> JsonObject:
     return document
 
 
-def _member(value: Json, *path: str) -> Json:
-    for name in path:
-        if not isinstance(value, dict):
-            raise TypeError(name)
-        value = value[name]
-    return value
-
-
-def _text(value: Json, *path: str) -> str:
-    found = _member(value, *path)
-    if not isinstance(found, str):
-        raise TypeError(path)
-    return found
-
-
-def _number(value: Json, *path: str) -> int:
-    found = _member(value, *path)
-    if not isinstance(found, int) or isinstance(found, bool):
-        raise TypeError(path)
-    return found
-
-
-def _items(value: Json, *path: str) -> Iterator[Json]:
-    found = _member(value, *path)
-    if not isinstance(found, list):
-        raise TypeError(path)
-    return iter(found)
-
-
 def _graph(document: JsonObject) -> Graph:
-    nodes = map(_read_node, _items(document, "nodes"))
+    nodes = map(read_node, items_at(document, "nodes"))
     transitions: dict[str, tuple[Transition, ...]] = {}
-    for one in _items(document, "transitions"):
-        source = _text(one, "source")
-        following = Transition(_text(one, "pattern"), _read_target(one))
+    for one in items_at(document, "transitions"):
+        source = text_at(one, "source")
+        following = Transition(text_at(one, "pattern"), _read_target(one))
         transitions[source] = (*transitions.get(source, ()), following)
-    entry = _text(document, "entry")
+    entry = text_at(document, "entry")
     return Graph(entry, {node.id: node for node in nodes}, transitions)
 
 
 def _read_target(transition: Json) -> Target:
-    target = _member(transition, "target")
+    target = member_at(transition, "target")
     if isinstance(target, dict) and "node" in target:
-        return NodeTarget(_text(target, "node"))
-    return Terminal(_text(target, "terminal"))
-
-
-def _read_node(node: Json) -> PlanNode:
-    if _text(node, "kind") == "decision":
-        return DecisionNode(
-            _text(node, "id"),
-            _text(node, "decision", "revision"),
-            _number(node, "decision", "input_version"),
-        )
-    allow = _member(node, "start", "allow_start_if_complete")
-    if not isinstance(allow, bool):
-        raise TypeError("allow_start_if_complete")
-    return StepNode(
-        _text(node, "id"),
-        _text(node, "step", "name"),
-        _read_declaration(_member(node, "step")),
-        _number(node, "start", "start_limit"),
-        allow,
-        tuple(_text(one) for one in _items(node, "listeners")),
-    )
-
-
-def _read_declaration(step: Json) -> TaskletDeclaration | ChunkDeclaration:
-    one = _member(step, "declaration")
-    if _text(step, "kind") == "tasklet":
-        return TaskletDeclaration(_text(one, "component"))
-    in_flight = InFlight.FINISH_CHUNK
-    if isinstance(one, dict) and "in_flight_policy" in one:
-        in_flight = InFlight(_text(one, "in_flight_policy"))
-    return ChunkDeclaration(
-        size=_number(one, "size"),
-        delivery=DeliveryMode(_text(one, "delivery_mode")),
-        in_flight=in_flight,
-        reader_revision=_text(one, "components", "reader"),
-        processor_revision=_text(one, "components", "processor"),
-        writer_revision=_text(one, "components", "writer"),
-        checkpoint_revision=_text(one, "components", "checkpoint"),
-        checkpoint=_read_schema(_member(one, "checkpoint")),
-        context=_read_schema(_member(one, "context")),
-    )
-
-
-def _read_schema(schema: Json) -> Schema:
-    return Schema(_text(schema, "schema"), _number(schema, "version"))
+        return NodeTarget(text_at(target, "node"))
+    return Terminal(text_at(target, "terminal"))

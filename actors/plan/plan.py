@@ -13,7 +13,7 @@ from attrs import field, frozen
 from ...storage.codec import POSITION_SCHEMA, STATE_SCHEMA, Schema
 from ...storage.model.execution import ExitCode, NodeTarget, Target
 from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
-from .definition import InFlight
+from .definition import STATUS_AND_COUNTS, FailurePolicy, InFlight
 
 UNLIMITED = (1 << 32) - 1
 """The start limit of a step that may be started as often as needed."""
@@ -70,7 +70,54 @@ class DecisionNode:
     input_version: int = 1
 
 
-PlanNode: TypeAlias = StepNode | DecisionNode
+@frozen
+class SplitNode:
+    """Branches of steps that run side by side; the only way on is the join."""
+
+    id: str
+    branches: tuple[tuple[StepNode, ...], ...]
+    """In the order of declaration, which decides between equally bad results."""
+    join: str
+    """Id of the join node."""
+    failure_policy: FailurePolicy = FailurePolicy.CANCEL_SIBLINGS
+
+
+@frozen
+class JoinNode:
+    """Where the branches of one split meet; it routes by their aggregate."""
+
+    id: str
+
+
+@frozen(kw_only=True)
+class PartitionedNode:
+    """A step whose partitions are done by workers; it routes by their aggregate."""
+
+    id: str
+    step_name: str
+    worker: StepNode
+    partition_count: int
+    partitioner: str
+    """Revision of the planner."""
+    aggregation: str = STATUS_AND_COUNTS
+    """Revision of the rule that makes one result of all."""
+    failure_policy: FailurePolicy = FailurePolicy.CANCEL_SIBLINGS
+    start_limit: int = UNLIMITED
+    allow_start_if_complete: bool = False
+
+
+PlanNode: TypeAlias = StepNode | DecisionNode | SplitNode | JoinNode | PartitionedNode
+
+
+def steps_inside(node: PlanNode) -> tuple[StepNode, ...]:
+    """Give the steps of a split's branches, or the worker of a partitioned step."""
+    match node:
+        case SplitNode():
+            return tuple(step for branch in node.branches for step in branch)
+        case PartitionedNode():
+            return (node.worker,)
+        case _:
+            return ()
 
 
 @frozen
@@ -140,12 +187,20 @@ class Plan:
     entry: str
     nodes: Mapping[str, PlanNode] = field(hash=False)
     transitions: Mapping[str, tuple[Transition, ...]] = field(hash=False)
-    """By source, in the order of evaluation; every node has at least one."""
+    """By source, in the order of evaluation; every node but a split has some."""
     manifest: str = field(repr=False)
     """Canonical JSON; the fingerprint is the SHA-256 of its UTF-8 bytes."""
     fingerprint: bytes = field(repr=False)
     format: int
+    embedded: Mapping[str, StepNode] = field(init=False, eq=False, repr=False)
+    """The steps inside splits and partitioned steps; their ids are their own."""
     _selectors: Mapping[str, _Selector] = field(init=False, eq=False, repr=False)
+
+    @embedded.default
+    def _embedded(self) -> Mapping[str, StepNode]:
+        return {
+            step.id: step for node in self.nodes.values() for step in steps_inside(node)
+        }
 
     @_selectors.default
     def _prepared(self) -> Mapping[str, _Selector]:

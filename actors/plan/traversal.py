@@ -210,6 +210,7 @@ class Traversal:
             node = self._plan.nodes[node_id]
             if isinstance(node, DecisionNode):
                 return self._enter_decision(node)
+            assert isinstance(node, StepNode)
             latest = self._history.latest(node_id)
             reusable = latest is not None and latest.completed
             if latest is None or not reusable or node.allow_start_if_complete:

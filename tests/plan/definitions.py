@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
+from attrs import evolve
 from hypothesis import strategies as st
 
 from triolet.actors.plan.compile import compile_job
@@ -13,9 +14,12 @@ from triolet.actors.plan.definition import (
     STOP,
     Chunk,
     Decision,
+    FailurePolicy,
     InFlight,
     Job,
     Node,
+    PartitionedStep,
+    Split,
     Step,
     StepListener,
 )
@@ -100,8 +104,8 @@ listeners = st.lists(
 )
 chunks = st.builds(
     Chunk,
-    st.just(Reader()),
-    st.sampled_from([Writer(), ElsewhereWriter()]),
+    st.builds(Reader),
+    st.one_of(st.builds(Writer), st.builds(ElsewhereWriter)),
     size=st.integers(1, 2**32 - 1),
     in_flight=st.sampled_from(list(InFlight)),
     reader_revision=names,
@@ -126,20 +130,61 @@ def jobs(draw: st.DrawFn) -> Job:
                 st.sampled_from([COMPLETE, FAIL, STOP]),
             )
         )
-    return Job("drawn", [_node(draw, one, rules[one]) for one in ids])
+    nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
+    nodes += [_node(draw, one, rules[one]) for one in ids[1:]]
+    return Job("drawn", nodes)
 
 
-def _node(draw: st.DrawFn, name: str, then: Mapping[str, str | Terminal]) -> Node:
+Then: TypeAlias = Mapping[str, str | Terminal]
+limits = st.none() | st.integers(1, 2**32 - 1)
+policies = st.sampled_from(FailurePolicy)
+
+
+def _node(draw: st.DrawFn, name: str, then: Then) -> Node:
+    match draw(st.sampled_from(["plain", "plain", "plain", "split", "partitioned"])):
+        case "split":
+            return Split(
+                name, draw(_branches(name)), then=then, on_failure=draw(policies)
+            )
+        case "partitioned":
+            return PartitionedStep(
+                name,
+                draw(st.one_of(_steps(f"{name}.w"), st.just(work))),
+                work,
+                draw(st.integers(1, 1024)),
+                then=then,
+                on_failure=draw(policies),
+                start_limit=draw(limits),
+                allow_start_if_complete=draw(st.booleans()),
+                planner_revision=draw(names),
+            )
+    return _plain(draw, name, then)
+
+
+def _plain(draw: st.DrawFn, name: str, then: Then) -> Step | Decision:
     if draw(st.booleans()):
         version = draw(st.integers(1, 2**32 - 1))
         return Decision(
             name, work, then=then, revision=draw(names), input_version=version
         )
-    return Step(
-        name,
-        draw(st.one_of(st.just(work), chunks)),
-        then=then,
-        start_limit=draw(st.none() | st.integers(1, 2**32 - 1)),
-        allow_start_if_complete=draw(st.booleans()),
-        listeners=draw(listeners),
+    allow = draw(st.booleans())
+    return evolve(draw(_steps(name)), then=then, allow_start_if_complete=allow)
+
+
+def _steps(name: str) -> st.SearchStrategy[Step]:
+    return st.builds(
+        Step,
+        st.just(name),
+        st.one_of(st.just(work), chunks),
+        start_limit=limits,
+        listeners=listeners,
     )
+
+
+@st.composite
+def _branches(draw: st.DrawFn, split: str) -> list[list[Step]]:
+    lengths = draw(st.lists(st.integers(1, 3), min_size=2, max_size=3))
+    return [
+        [draw(_steps(f"{split}.{branch}.{at}")) for at in range(length)]
+        for branch, length in enumerate(lengths)
+    ]

@@ -213,7 +213,7 @@ def test_ids_and_step_names_are_unique() -> None:
 def test_a_node_must_be_a_node() -> None:
     steps = cast("Iterable[Node]", [Step("a", work), work])
     assert problems_of(Job("j", steps)) == [
-        "node 2 must be a Step or a Decision, not function"
+        "node 2 must be a Step, a Decision, a Split or a PartitionedStep, not function"
     ]
 
 

@@ -1,0 +1,142 @@
+"""From the nodes of a definition to the graph of its plan.
+
+What is illegal is passed on for the checks of the graph to find, or replaced by
+something harmless where a check of the definition has found it.
+"""
+
+from collections.abc import Mapping
+
+from ...storage.model.execution import ExitCode, NodeTarget, Target, Terminal
+from ...storage.model.patterns import ANY_TEXT
+from .bindings import delivery_of
+from .checks import texts
+from .definition import (
+    Chunk,
+    Decision,
+    FailurePolicy,
+    InFlight,
+    Node,
+    PartitionedStep,
+    Split,
+    Step,
+)
+from .graph import Graph
+from .naming import steps_of
+from .plan import (
+    UNLIMITED,
+    ChunkDeclaration,
+    DecisionNode,
+    DeliveryMode,
+    JoinNode,
+    PartitionedNode,
+    PlanNode,
+    SplitNode,
+    StepNode,
+    TaskletDeclaration,
+    Transition,
+)
+
+
+def graph_of(nodes: Mapping[str, Node]) -> Graph:
+    """Make the graph of nodes that have been named; there must be at least one."""
+    keys = list(nodes)
+    following: list[Target] = [NodeTarget(key) for key in keys[1:]]
+    following.append(Terminal.COMPLETE)
+    graph: dict[str, PlanNode] = {}
+    transitions: dict[str, tuple[Transition, ...]] = {}
+    for (key, node), default in zip(nodes.items(), following, strict=True):
+        graph[key] = _plan_node(node)
+        source = key
+        if isinstance(node, Split):
+            source = _join_of(node)
+            graph[source] = JoinNode(source)
+        transitions[source] = _transitions(node, default)
+    return Graph(keys[0], graph, transitions)
+
+
+def _plan_node(node: Node) -> PlanNode:
+    match node:
+        case Step():
+            return _step_node(node)
+        case Decision():
+            return DecisionNode(node.id, node.revision, node.input_version)
+        case Split():
+            return SplitNode(
+                node.id,
+                tuple(tuple(map(_step_node, branch)) for branch in node.branches),
+                _join_of(node),
+                _policy(node.on_failure),
+            )
+        case PartitionedStep():
+            (worker,) = steps_of(node)
+            return PartitionedNode(
+                id=node.id,
+                step_name=node.id if node.name is None else node.name,
+                worker=_step_node(worker),
+                partition_count=node.partitions,
+                partitioner=node.planner_revision,
+                aggregation=node.aggregation_revision,
+                failure_policy=_policy(node.on_failure),
+                start_limit=_limit(node.start_limit),
+                allow_start_if_complete=node.allow_start_if_complete,
+            )
+
+
+def _join_of(split: Split) -> str:
+    assert split.join is not None, "the split has not been named"
+    return split.join
+
+
+def _policy(word: FailurePolicy | str) -> FailurePolicy:
+    return word if isinstance(word, FailurePolicy) else FailurePolicy.CANCEL_SIBLINGS
+
+
+def _limit(given: int | None) -> int:
+    return UNLIMITED if given is None else given
+
+
+def _step_node(step: Step) -> StepNode:
+    return StepNode(
+        step.id,
+        step.id if step.name is None else step.name,
+        _declaration(step),
+        _limit(step.start_limit),
+        step.allow_start_if_complete,
+        tuple(getattr(one, "revision", "1") for one in step.listeners),
+    )
+
+
+def _declaration(step: Step) -> TaskletDeclaration | ChunkDeclaration:
+    chunk = step.work
+    if not isinstance(chunk, Chunk):
+        return TaskletDeclaration(step.revision)
+    return ChunkDeclaration(
+        size=chunk.size,
+        delivery=delivery_of(chunk.writer) or DeliveryMode.AT_LEAST_ONCE,
+        in_flight=(
+            chunk.in_flight
+            if isinstance(chunk.in_flight, InFlight)
+            else InFlight.FINISH_CHUNK
+        ),
+        reader_revision=chunk.reader_revision,
+        processor_revision=chunk.processor_revision,
+        writer_revision=chunk.writer_revision,
+        checkpoint_revision=chunk.checkpoint_revision,
+    )
+
+
+def _transitions(node: Node, following: Target) -> tuple[Transition, ...]:
+    rules: dict[str, Target] = {}
+    if not isinstance(node, Decision):
+        rules[ExitCode.FAILED.value] = Terminal.FAIL
+        if node.then is None:
+            rules[ANY_TEXT] = following
+    for pattern, target in (node.then or {}).items():
+        rules[pattern] = _target(target)
+    return tuple(Transition(pattern, rules[pattern]) for pattern in texts(rules))
+
+
+def _target(target: object) -> Target:
+    if isinstance(target, Terminal):
+        return target
+    return NodeTarget(target) if isinstance(target, str) else Terminal.FAIL

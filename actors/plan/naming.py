@@ -1,0 +1,124 @@
+"""The ids of a definition: afterwards every node and every step inside has its own.
+
+An id that is illegal or taken is reported and replaced by the node's place, ``#3`` or
+``#3 (branch 1, step 2)``; what may not stand at a place is reported and replaced by a
+step that does nothing.
+"""
+
+from collections.abc import Iterable
+
+from attrs import define, evolve, field
+
+from ...storage.model.errors import Problem
+from ...storage.model.names import NameKind
+from .checks import name_reasons
+from .definition import Decision, Node, PartitionedStep, Split, Step
+
+
+def named_nodes(
+    steps: Iterable[object],
+) -> tuple[dict[str, Node], tuple[Problem, ...]]:
+    """Give the nodes by id, joins and workers named, and what is wrong with their ids.
+
+    What is no node is reported and left out. A node that is sound stays itself, unless
+    a join or a worker in it got its default name.
+    """
+    naming = _Naming()
+    nodes: dict[str, Node] = {}
+    for position, given in enumerate(steps, 1):
+        node = naming.node(given, str(position))
+        if node is not None:
+            nodes[node.id] = node
+    return nodes, tuple(naming.problems)
+
+
+def steps_of(node: Node) -> tuple[Step, ...]:
+    """Give the steps inside a node that has been named."""
+    match node:
+        case Split():
+            return tuple(step for branch in node.branches for step in branch)
+        case PartitionedStep(worker=Step() as worker):
+            return (worker,)
+        case _:
+            return ()
+
+
+def _nothing(ctx: object) -> None:
+    """Stand in for work that cannot be had."""
+
+
+@define
+class _Naming:
+    places: dict[str, str] = field(factory=dict)
+    """Where each id stands."""
+    problems: list[Problem] = field(factory=list)
+
+    def node(self, given: object, place: str) -> Node | None:
+        match given:
+            case Step():
+                return self._step(given, place)
+            case Decision():
+                key = self._key(given.id, place)
+                return given if key == given.id else evolve(given, id=key)
+            case Split():
+                return self._split(given, place)
+            case PartitionedStep():
+                return self._partitioned(given, place)
+        words = "a Step, a Decision, a Split or a PartitionedStep"
+        reason = f"node {place} must be {words}, not {type(given).__name__}"
+        self.problems.append(Problem(None, reason))
+        return None
+
+    def _key(self, given: object, place: str) -> str:
+        key = f"#{place}"
+        if reason := next(name_reasons(given, NameKind.NODE), ""):
+            self.problems.append(Problem(key, reason))
+            return key
+        text = str(given)
+        first = self.places.setdefault(text, place)
+        if first == place:
+            return text
+        reason = f"is the id of two nodes, {first} and {place}"
+        self.problems.append(Problem(text, reason))
+        return key
+
+    def _step(self, step: Step, place: str) -> Step:
+        key = self._key(step.id, place)
+        return step if key == step.id else evolve(step, id=key)
+
+    def _split(self, split: Split, place: str) -> Split:
+        key = self._key(split.id, place)
+        join = f"{key}.join" if split.join is None else split.join
+        return evolve(
+            split,
+            id=key,
+            join=self._key(join, f"{place} (join)"),
+            branches=[
+                [
+                    self._inside(step, key, f"{place} (branch {branch}, step {at})")
+                    for at, step in enumerate(steps, 1)
+                ]
+                for branch, steps in enumerate(split.branches, 1)
+            ],
+        )
+
+    def _inside(self, given: object, split: str, place: str) -> Step:
+        if isinstance(given, Step):
+            return self._step(given, place)
+        reason = f"a branch may hold nothing but Steps, not a {type(given).__name__}"
+        self.problems.append(Problem(split, reason))
+        return Step(f"#{place}", _nothing)
+
+    def _partitioned(self, node: PartitionedStep, place: str) -> PartitionedStep:
+        key = self._key(node.id, place)
+        where = f"{place} (worker)"
+        given: object = node.worker
+        if isinstance(given, (Decision, Split, PartitionedStep)):
+            reason = f"the worker must be a Step, not a {type(given).__name__}"
+            self.problems.append(Problem(key, reason))
+            step = Step(f"#{where}", _nothing)
+        elif isinstance(node.worker, Step):
+            step = self._step(node.worker, where)
+        else:
+            step = self._step(Step(f"{key}.worker", node.worker), where)
+        return evolve(node, id=key, worker=step)

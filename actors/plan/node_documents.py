@@ -1,0 +1,229 @@
+"""The nodes of a plan as they stand in its manifest, written and read.
+
+What the written form overlooks is found by whoever reads: the bytes then differ.
+"""
+
+from collections.abc import Iterator
+
+from ...storage.codec import Schema
+from ...storage.model.json import Json, JsonObject
+from .definition import FailurePolicy, InFlight
+from .plan import (
+    ChunkDeclaration,
+    DecisionNode,
+    DeliveryMode,
+    JoinNode,
+    PartitionedNode,
+    PlanNode,
+    SplitNode,
+    StepNode,
+    TaskletDeclaration,
+)
+
+_TASKLET: JsonObject = {
+    "delivery_mode": "best_effort",
+    "transaction_boundary": "tasklet_completion",
+}
+
+
+def node_document(node: PlanNode) -> JsonObject:
+    """Write a node."""
+    match node:
+        case StepNode():
+            return _step_document(node)
+        case DecisionNode():
+            decision: JsonObject = {
+                "input_version": node.input_version,
+                "revision": node.revision,
+            }
+            return {"decision": decision, "id": node.id, "kind": "decision"}
+        case SplitNode():
+            return {
+                "branches": [list(map(_step_document, one)) for one in node.branches],
+                "failure_policy": node.failure_policy.value,
+                "id": node.id,
+                "join": node.join,
+                "kind": "split",
+            }
+        case JoinNode():
+            return {"id": node.id, "kind": "join"}
+        case PartitionedNode():
+            return {
+                "aggregation": node.aggregation,
+                "failure_policy": node.failure_policy.value,
+                "id": node.id,
+                "kind": "partitioned_step",
+                "partition_count": node.partition_count,
+                "partitioner": node.partitioner,
+                "start": _start_document(node),
+                "step_name": node.step_name,
+                "worker": _step_document(node.worker),
+            }
+
+
+def _step_document(node: StepNode) -> JsonObject:
+    is_chunk = isinstance(node.declaration, ChunkDeclaration)
+    return {
+        "id": node.id,
+        "kind": "step",
+        "listeners": list(node.listeners),
+        "policy": None,
+        "start": _start_document(node),
+        "step": {
+            "declaration": _declaration_document(node.declaration),
+            "kind": "chunk" if is_chunk else "tasklet",
+            "name": node.name,
+        },
+    }
+
+
+def _start_document(node: StepNode | PartitionedNode) -> JsonObject:
+    return {
+        "allow_start_if_complete": node.allow_start_if_complete,
+        "start_limit": node.start_limit,
+    }
+
+
+def _declaration_document(one: TaskletDeclaration | ChunkDeclaration) -> JsonObject:
+    if isinstance(one, TaskletDeclaration):
+        return {"component": one.revision, **_TASKLET}
+    document: JsonObject = {
+        "checkpoint": _schema_document(one.checkpoint),
+        "components": {
+            "checkpoint": one.checkpoint_revision,
+            "processor": one.processor_revision,
+            "reader": one.reader_revision,
+            "writer": one.writer_revision,
+        },
+        "context": _schema_document(one.context),
+        "delivery_mode": one.delivery.value,
+        "size": one.size,
+        "transaction_boundary": "chunk",
+    }
+    if one.in_flight is not InFlight.FINISH_CHUNK:
+        document["in_flight_policy"] = one.in_flight.value
+    return document
+
+
+def _schema_document(schema: Schema) -> JsonObject:
+    return {"schema": schema.id, "version": schema.version}
+
+
+def read_node(node: Json) -> PlanNode:
+    """Read a node.
+
+    Raises:
+        KeyError, TypeError, ValueError: A member is missing or of the wrong type.
+    """
+    match text_at(node, "kind"):
+        case "decision":
+            return DecisionNode(
+                text_at(node, "id"),
+                text_at(node, "decision", "revision"),
+                number_at(node, "decision", "input_version"),
+            )
+        case "split":
+            return SplitNode(
+                text_at(node, "id"),
+                tuple(
+                    tuple(map(_read_step, items_at(one)))
+                    for one in items_at(node, "branches")
+                ),
+                text_at(node, "join"),
+                FailurePolicy(text_at(node, "failure_policy")),
+            )
+        case "join":
+            return JoinNode(text_at(node, "id"))
+        case "partitioned_step":
+            return _read_partitioned(node)
+        case _:
+            return _read_step(node)
+
+
+def _read_partitioned(node: Json) -> PartitionedNode:
+    return PartitionedNode(
+        id=text_at(node, "id"),
+        step_name=text_at(node, "step_name"),
+        worker=_read_step(member_at(node, "worker")),
+        partition_count=number_at(node, "partition_count"),
+        partitioner=text_at(node, "partitioner"),
+        aggregation=text_at(node, "aggregation"),
+        failure_policy=FailurePolicy(text_at(node, "failure_policy")),
+        start_limit=number_at(node, "start", "start_limit"),
+        allow_start_if_complete=_read_allowed(node),
+    )
+
+
+def _read_step(node: Json) -> StepNode:
+    return StepNode(
+        text_at(node, "id"),
+        text_at(node, "step", "name"),
+        _read_declaration(member_at(node, "step")),
+        number_at(node, "start", "start_limit"),
+        _read_allowed(node),
+        tuple(text_at(one) for one in items_at(node, "listeners")),
+    )
+
+
+def _read_allowed(node: Json) -> bool:
+    allow = member_at(node, "start", "allow_start_if_complete")
+    if not isinstance(allow, bool):
+        raise TypeError("allow_start_if_complete")
+    return allow
+
+
+def _read_declaration(step: Json) -> TaskletDeclaration | ChunkDeclaration:
+    one = member_at(step, "declaration")
+    if text_at(step, "kind") == "tasklet":
+        return TaskletDeclaration(text_at(one, "component"))
+    in_flight = InFlight.FINISH_CHUNK
+    if isinstance(one, dict) and "in_flight_policy" in one:
+        in_flight = InFlight(text_at(one, "in_flight_policy"))
+    return ChunkDeclaration(
+        size=number_at(one, "size"),
+        delivery=DeliveryMode(text_at(one, "delivery_mode")),
+        in_flight=in_flight,
+        reader_revision=text_at(one, "components", "reader"),
+        processor_revision=text_at(one, "components", "processor"),
+        writer_revision=text_at(one, "components", "writer"),
+        checkpoint_revision=text_at(one, "components", "checkpoint"),
+        checkpoint=_read_schema(member_at(one, "checkpoint")),
+        context=_read_schema(member_at(one, "context")),
+    )
+
+
+def _read_schema(schema: Json) -> Schema:
+    return Schema(text_at(schema, "schema"), number_at(schema, "version"))
+
+
+def member_at(value: Json, *path: str) -> Json:
+    """Give what stands at the end of a path of members."""
+    for name in path:
+        if not isinstance(value, dict):
+            raise TypeError(name)
+        value = value[name]
+    return value
+
+
+def text_at(value: Json, *path: str) -> str:
+    """Give the text there."""
+    found = member_at(value, *path)
+    if not isinstance(found, str):
+        raise TypeError(path)
+    return found
+
+
+def number_at(value: Json, *path: str) -> int:
+    """Give the whole number there."""
+    found = member_at(value, *path)
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise TypeError(path)
+    return found
+
+
+def items_at(value: Json, *path: str) -> Iterator[Json]:
+    """Give the items of the array there."""
+    found = member_at(value, *path)
+    if not isinstance(found, list):
+        raise TypeError(path)
+    return iter(found)
