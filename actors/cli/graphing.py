@@ -28,7 +28,8 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
                 f"is one of job {detail.instance.job!r}, not of {plan.job!r}",
             )
         found = _statuses(detail)
-        statuses = {node: found[node] for node in plan.nodes if node in found}
+        nodes = (*plan.nodes, *plan.embedded)
+        statuses = {node: found[node] for node in nodes if node in found}
     lines = list(mermaid_lines(plan, statuses))
     return Answer({"mermaid": "\n".join(lines), "statuses": statuses}, lines)
 

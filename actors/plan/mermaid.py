@@ -5,10 +5,19 @@ quoted labels, where Mermaid reads ``#...;`` as a character.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from ...storage.model.execution import NodeTarget, Target, Terminal
 from ...storage.model.status import BatchStatus
-from .plan import DecisionNode, Plan, PlanNode
+from .plan import (
+    DecisionNode,
+    JoinNode,
+    PartitionedNode,
+    Plan,
+    PlanNode,
+    SplitNode,
+    StepNode,
+)
 
 _COLOURS = {
     BatchStatus.COMPLETED: "#d3f0d3",
@@ -26,14 +35,17 @@ def mermaid_lines(
     """Draw a plan from top to bottom.
 
     Args:
-        plan: Steps are boxes, decisions are diamonds, ends are stadiums.
+        plan: Steps are boxes, decisions are diamonds, ends are stadiums. A split is a
+            frame around its branches, its join a hexagon; a partitioned step has a
+            double border.
         statuses: Of the nodes that an execution came by; a class for each.
     """
-    numbers = {node: f"n{at}" for at, node in enumerate(plan.nodes)}
+    drawn = (*plan.nodes, *plan.embedded)
+    numbers = {node: f"n{at}" for at, node in enumerate(drawn)}
     yield "flowchart TD"
     yield f"  start(( )) --> {numbers[plan.entry]}"
-    for name, node in plan.nodes.items():
-        yield f"  {numbers[name]}{_shape(node)}"
+    for node in plan.nodes.values():
+        yield from _node_lines(node, numbers)
     ends: set[Terminal] = set()
     for source, every in plan.transitions.items():
         for one in every:
@@ -48,9 +60,27 @@ def mermaid_lines(
     yield from _classes(numbers, statuses or {})
 
 
-def _shape(node: PlanNode) -> str:
-    label = f'"{_label(node.id)}"'
-    return f"{{{label}}}" if isinstance(node, DecisionNode) else f"[{label}]"
+def _node_lines(node: PlanNode, numbers: Mapping[str, str]) -> Iterator[str]:
+    number, label = numbers[node.id], _label(node.id)
+    match node:
+        case StepNode():
+            yield f'  {number}["{label}"]'
+        case DecisionNode():
+            yield f'  {number}{{"{label}"}}'
+        case JoinNode():
+            yield f'  {number}{{{{"{label}"}}}}'
+        case PartitionedNode():
+            worker = f"{node.partition_count} x {_label(node.worker.id)}"
+            yield f'  {number}[["{label}: {worker}"]]'
+        case SplitNode():
+            yield f'  subgraph {number}["{label}"]'
+            for branch in node.branches:
+                for step in branch:
+                    yield f'    {numbers[step.id]}["{_label(step.id)}"]'
+                for one, following in pairwise(branch):
+                    yield f"    {numbers[one.id]} --> {numbers[following.id]}"
+            yield "  end"
+            yield f"  {number} --> {numbers[node.join]}"
 
 
 def _label(text: str) -> str:

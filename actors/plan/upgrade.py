@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...storage.model.errors import InvalidValue, listed
-from .plan import Plan, PlanNode, StepNode
+from .plan import Plan, PlanNode, SplitNode, StepNode, steps_inside
 
 
 def carried_nodes(
@@ -12,7 +12,8 @@ def carried_nodes(
     """Map the nodes of *before* to those of *after* that continue them.
 
     A node continues the one of the same id and kind unless it is said to continue
-    another one; a node of *before* that nothing continues is left behind.
+    another one; a node of *before* that nothing continues is left behind. The steps in
+    the branches of a split are nodes here, too.
 
     Args:
         before: The definition that earlier attempts ran.
@@ -26,16 +27,17 @@ def carried_nodes(
         InvalidValue: A name in *renamed* is not a node, two nodes would be of different
             kinds, one node would continue two, or nothing would be carried over.
     """
+    earlier, changed = _nodes(before), _nodes(after)
     for old, new in renamed.items():
-        _check(before, old, "earlier")
-        _check(after, new, "changed")
-        if not _alike(before.nodes[old], after.nodes[new]):
+        _check(earlier, old, "earlier")
+        _check(changed, new, "changed")
+        if not _alike(earlier[old], changed[new]):
             raise InvalidValue("the upgrade", f"{old!r} and {new!r} differ in kind")
     taken = set(renamed.values())
     if len(taken) < len(renamed):
         raise InvalidValue("the upgrade", "gives one node two to continue")
-    both = before.nodes.keys() & after.nodes.keys() - taken - renamed.keys()
-    kept = {one: one for one in both if _alike(before.nodes[one], after.nodes[one])}
+    both = earlier.keys() & changed.keys() - taken - renamed.keys()
+    kept = {one: one for one in both if _alike(earlier[one], changed[one])}
     pairs = {**kept, **renamed}
     if not pairs:
         raise InvalidValue(
@@ -46,9 +48,18 @@ def carried_nodes(
     return tuple(sorted(pairs.items()))
 
 
-def _check(plan: Plan, node: str, which: str) -> None:
-    if node not in plan.nodes:
-        known = listed(repr(one) for one in sorted(plan.nodes))
+def _nodes(plan: Plan) -> dict[str, PlanNode]:
+    found: dict[str, PlanNode] = {}
+    for key, node in plan.nodes.items():
+        found[key] = node
+        if isinstance(node, SplitNode):
+            found |= {step.id: step for step in steps_inside(node)}
+    return found
+
+
+def _check(nodes: Mapping[str, PlanNode], node: str, which: str) -> None:
+    if node not in nodes:
+        known = listed(repr(one) for one in sorted(nodes))
         raise InvalidValue(
             "the upgrade", f"names {node!r}, but the {which} definition has {known}"
         )

@@ -15,6 +15,8 @@ from triolet.actors.plan.definition import (
     Decision,
     Job,
     Node,
+    PartitionedStep,
+    Split,
     Step,
     StepListener,
 )
@@ -119,6 +121,94 @@ def test_a_decision_and_its_routes_are_compared() -> None:
         "decision 'a': 'FULL' no longer goes to COMPLETE",
         "decision 'a': 'PART' goes to FAIL instead of STOP",
         "decision 'a': 'NONE' goes to STOP, it had no target",
+    )
+
+
+FIRST = Step("a", work)
+LEFT, RIGHT = Step("l", work), Step("r", work)
+
+
+def test_a_split_and_the_steps_in_it_are_compared() -> None:
+    split = Split("p", [LEFT, RIGHT])
+    settings: dict[str, tuple[Any, tuple[str, ...]]] = {
+        "branches": (
+            [RIGHT, LEFT],
+            ("split 'p': branches [['l'], ['r']] -> [['r'], ['l']]",),
+        ),
+        "join": (
+            "met",
+            (
+                "node 'met' was added",
+                "split 'p': join 'p.join' -> 'met'",
+                "node 'p.join' was removed",
+            ),
+        ),
+        "on_failure": (
+            "drain_siblings",
+            ("split 'p': on failure cancel_siblings -> drain_siblings",),
+        ),
+        "then": (
+            {"*": STOP},
+            ("join 'p.join': '*' goes to STOP instead of COMPLETE",),
+        ),
+        "max_parallel": (2, ()),
+    }
+    for setting, (value, sentences) in settings.items():
+        changed = evolve(split, **{setting: value})
+        assert between([FIRST, split], [FIRST, changed]) == sentences
+    longer = Split("p", [[LEFT, Step("m", work)], evolve(RIGHT, revision="2")])
+    assert between([FIRST, split], [FIRST, longer]) == (
+        "node 'm' was added",
+        "split 'p': branches [['l'], ['r']] -> [['l', 'm'], ['r']]",
+        "step 'r': revision '1' -> '2'",
+    )
+
+
+def test_a_partitioned_step_is_compared() -> None:
+    node = PartitionedStep("p", Step("w", work), work, 2)
+    settings: dict[str, tuple[Any, str]] = {
+        "worker": (Step("w", work, revision="2"), "step 'w': revision '1' -> '2'"),
+        "partitions": (3, "partitioned step 'p': partitions 2 -> 3"),
+        "name": ("all", "partitioned step 'p': name 'p' -> 'all'"),
+        "start_limit": (5, "partitioned step 'p': start limit none -> 5"),
+        "allow_start_if_complete": (
+            True,
+            "partitioned step 'p': start if complete refused -> allowed",
+        ),
+        "planner_revision": ("2", "partitioned step 'p': planner revision '1' -> '2'"),
+        "aggregation_revision": (
+            "sum",
+            "partitioned step 'p': aggregation revision 'status-and-counts-v1' -> "
+            "'sum'",
+        ),
+        "on_failure": (
+            "drain_siblings",
+            "partitioned step 'p': on failure cancel_siblings -> drain_siblings",
+        ),
+    }
+    for setting, (value, sentence) in settings.items():
+        assert changes(node, evolve(node, **{setting: value})) == (sentence,)
+    assert changes(node, evolve(node, max_workers=9)) == ()
+    assert changes(node, evolve(node, worker=work)) == (
+        "partitioned step 'p': worker 'w' -> 'p.worker'",
+        "node 'p.worker' was added",
+        "node 'w' was removed",
+    )
+
+
+def test_a_step_that_was_moved_into_a_branch_is_told_of() -> None:
+    assert between([FIRST, LEFT, RIGHT], [FIRST, Split("p", [LEFT, RIGHT])]) == (
+        "step 'a': '*' goes to 'p' instead of 'l'",
+        "step 'l': 'FAILED' no longer goes to FAIL",
+        "step 'l': '*' no longer goes to 'r'",
+        "node 'p' was added",
+        "node 'p.join' was added",
+        "step 'r': 'FAILED' no longer goes to FAIL",
+        "step 'r': '*' no longer goes to COMPLETE",
+    )
+    assert changes(FIRST, PartitionedStep("a", work, work, 2)) == (
+        "partitioned step 'a' was a step",
+        "node 'a.worker' was added",
     )
 
 

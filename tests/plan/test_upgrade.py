@@ -1,0 +1,60 @@
+"""Which nodes carry over when steps move in and out of splits."""
+
+import pytest
+
+from triolet.actors.plan.compile import compile_job
+from triolet.actors.plan.definition import (
+    Chunk,
+    Job,
+    Node,
+    PartitionedStep,
+    Split,
+    Step,
+)
+from triolet.actors.plan.upgrade import carried_nodes
+from triolet.storage.model.errors import InvalidValue
+
+from .definitions import Reader, Writer, work
+
+FIRST, LEFT, RIGHT = (Step(name, work) for name in "alr")
+
+
+def carried(
+    before: list[Node], after: list[Node], **renamed: str
+) -> list[tuple[str, str]]:
+    earlier, changed = (compile_job(Job("j", one)).plan for one in (before, after))
+    return list(carried_nodes(earlier, changed, renamed))
+
+
+def test_steps_in_branches_are_carried_over() -> None:
+    longer = Split("p", [LEFT, [RIGHT, Step("s", work)]])
+    assert carried([FIRST, Split("p", [LEFT, RIGHT])], [FIRST, longer]) == [
+        ("a", "a"),
+        ("l", "l"),
+        ("p", "p"),
+        ("p.join", "p.join"),
+        ("r", "r"),
+    ]
+
+
+def test_a_step_may_move_into_a_branch_and_change_its_name() -> None:
+    split = Split("p", [Step("left", work), RIGHT])
+    assert carried([FIRST, LEFT, RIGHT], [FIRST, split], l="left") == [
+        ("a", "a"),
+        ("l", "left"),
+        ("r", "r"),
+    ]
+
+
+def test_a_step_that_became_another_kind_is_left_behind() -> None:
+    chunk = Step("r", Chunk(Reader(), Writer()))
+    before: list[Node] = [FIRST, Split("p", [LEFT, RIGHT])]
+    assert ("r", "r") not in carried(before, [FIRST, Split("p", [LEFT, chunk])])
+    assert carried(before, [FIRST, PartitionedStep("r", work, work, 2)]) == [("a", "a")]
+
+
+def test_a_worker_has_no_rows_of_its_own_to_carry() -> None:
+    before: list[Node] = [PartitionedStep("q", Step("w", work), work, 2)]
+    assert carried(before, before) == [("q", "q")]
+    with pytest.raises(InvalidValue, match="names 'w', but the earlier definition"):
+        carried(before, before, w="w")
