@@ -125,7 +125,9 @@ STATE_SCHEMA = Schema("triolet.state")
 POSITION_SCHEMA = Schema("triolet.position")
 
 
-def seal(kind: str, schema: Schema, payload: object, what: str) -> str:
+def seal(
+    kind: str, schema: Schema, payload: object, what: str, bytes_max: int = BYTES_MAX
+) -> str:
     """Put *payload* into a canonical, versioned envelope.
 
     Args:
@@ -133,10 +135,11 @@ def seal(kind: str, schema: Schema, payload: object, what: str) -> str:
         schema: Names the shape of the payload.
         payload: A JSON object.
         what: Names the owner of the payload in errors.
+        bytes_max: How large the envelope may be; no more than can be read back.
 
     Raises:
         InvalidValue: When the payload is not a JSON object, or the envelope has more
-            than 65,536 bytes or more than 16 levels.
+            than *bytes_max* bytes or more than 16 levels.
     """
     if not isinstance(payload, dict):
         found = type(payload).__name__
@@ -153,8 +156,8 @@ def seal(kind: str, schema: Schema, payload: object, what: str) -> str:
         raise InvalidValue(what, f"is nested deeper than {DEPTH_MAX} levels")
     text = _dump(envelope)
     size = len(text.encode())
-    if size > BYTES_MAX:
-        raise InvalidValue(what, f"takes {size} bytes, at most {BYTES_MAX} are allowed")
+    if size > bytes_max:
+        raise InvalidValue(what, f"takes {size} bytes, at most {bytes_max} are allowed")
     return text
 
 

@@ -2,11 +2,10 @@
 
 from attrs import field, frozen
 
+from .digests import WORKER_PREFIX
 from .execution import NO_COUNTS, Counts, ExitCode
 from .status import BatchStatus
 
-WORKER_PREFIX = "__ob_partition_worker_"
-"""Begins the node of every worker's step row, which never names a node of a plan."""
 KEY_BYTES_MAX = 128
 CONTEXT_BYTES_MAX = 4096
 PARTITIONS_MAX = 1024

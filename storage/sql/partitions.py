@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from ..backend import Waits
 from ..commands.starting import PartitionStale, PlanUnknown
+from ..model.digests import WORKER_PREFIX
 from ..model.partition import (
-    WORKER_PREFIX,
     CopiedPlan,
     NewPartition,
     PartitionExecution,
