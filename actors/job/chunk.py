@@ -290,7 +290,7 @@ class ChunkRun:
     async def _commit(self, filled: _Filled) -> None:
         key = ChunkKey(
             instance_id=self.ctx.instance_id,
-            node=self.step.id,
+            node=self.row.node.id,
             visit=1,
             ordinal=self.row.counts.read,
         )

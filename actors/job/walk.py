@@ -40,12 +40,12 @@ from ..plan.actions import (
     StepResult,
 )
 from ..plan.compile import CompiledJob
-from ..plan.definition import Chunk
+from ..plan.definition import Chunk, Step
 from ..plan.stepping import Stepping
 from . import logs
 from .boundary import ComponentFailed, OutcomeUnknown, Where
 from .chunk import ChunkRun
-from .context import StepContext
+from .context import Partition, StepContext
 from .events import Event, EventKind
 from .narration import narrate
 from .step import (
@@ -221,10 +221,15 @@ class Walk:
                 raise other from exc
 
     async def _run_step(self, row: OpenStep) -> Action:
-        step = self._job.steps[row.node.id]
+        try:
+            step = await self._step_of(row)
+        except ComponentFailed as exc:
+            return self._engine.stepped(failed(exc.failure))
         ctx = StepContext(
             execution=self._environment.context,
             node=step.id,
+            path=row.node.id,
+            partition=self._partition_of(),
             step_id=row.step_id,
             step_attempt=row.attempt,
             state=state_for(row),
@@ -254,6 +259,18 @@ class Walk:
         self._running = None
         self._heed()
         return self._engine.stepped(result)
+
+    async def _step_of(self, row: OpenStep) -> Step:
+        """Give the user's code for a row.
+
+        Raises:
+            ComponentFailed: It could not be made.
+        """
+        return self._job.steps[row.node.id]
+
+    def _partition_of(self) -> Partition | None:
+        """Give the partition that this actor works on, if it does."""
+        return None
 
     async def _last_word(self, status: BatchStatus, failure: Failure | None) -> None:
         """Close what is open on the way out, if the store still lets us."""

@@ -94,6 +94,10 @@ class PartitionedStep:
         allow_start_if_complete: Whether a restart plans and runs it again although it
             had completed.
         planner_revision: Changes with the meaning of the planner.
+        factory: A plain or async function that is called with the `Partition` before
+            its worker begins; it returns what does this partition, with readers and
+            writers of its own: a ``Step`` like *worker*, or its work. A ``Chunk``
+            needs one.
         aggregation_revision: Names the rule that makes one result of all.
     """
 
@@ -111,5 +115,6 @@ class PartitionedStep:
     )
     start_limit: int | None = field(default=None, kw_only=True)
     allow_start_if_complete: bool = field(default=False, kw_only=True)
+    factory: Function | None = field(default=None, kw_only=True)
     planner_revision: str = field(default="1", kw_only=True)
     aggregation_revision: str = field(default=STATUS_AND_COUNTS, kw_only=True)

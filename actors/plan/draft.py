@@ -9,6 +9,7 @@ from ...storage.commands import (
     StepEnd,
 )
 from ...storage.model.execution import DecisionRef, Target, TransitionKind
+from ...storage.model.partition import PartitionRef
 from ...storage.model.status import BatchStatus
 from .actions import OpenStep, StepResult
 from .plan import StepNode
@@ -31,9 +32,13 @@ class Draft:
     Args:
         execution_id: The attempt.
         owner_id: Fences its commands.
+        partition: That takes over what comes of the step, a worker.
     """
 
-    def __init__(self, execution_id: int, owner_id: int) -> None:
+    def __init__(
+        self, execution_id: int, owner_id: int, partition: PartitionRef | None = None
+    ) -> None:
+        self._partition = partition
         self._execution_id = execution_id
         self._owner_id = owner_id
         self._sequence = 0
@@ -101,6 +106,7 @@ class Draft:
                 context=result.context,
                 failure=result.failure,
                 decision=self._folded,
+                partition=self._partition,
             )
             write = result.write
         command = Advance(
