@@ -136,6 +136,9 @@ if TYPE_CHECKING:
     from .job.restarting import OtherInstance as OtherInstance
     from .job.serving import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
+    from .kernel.inspecting import Activity as Activity
+    from .kernel.inspecting import ActorKind as ActorKind
+    from .kernel.inspecting import ActorState as ActorState
     from .plan.actions import PartitionReport as PartitionReport
     from .plan.actions import StepReport as StepReport
     from .plan.compile import CompiledJob as CompiledJob
@@ -158,6 +161,7 @@ if TYPE_CHECKING:
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
     from .runtime import Runtime as Runtime
+    from .runtime import ShutdownReport as ShutdownReport
 else:
 
     def __getattr__(name: str) -> object:
@@ -196,6 +200,7 @@ _HOMES = (
     ".job.launch",
     ".job.restarting",
     ".job.enqueuing",
+    ".kernel.inspecting",
     ".job.serving",
     ".runtime",
     ".composition",
@@ -208,6 +213,9 @@ __all__ = [
     "FILTERED",
     "STOP",
     "ActionNotAllowed",
+    "Activity",
+    "ActorKind",
+    "ActorState",
     "AlreadyRunning",
     "BatchStatus",
     "BranchObservation",
@@ -311,6 +319,7 @@ __all__ = [
     "SchemaMissing",
     "SchemaTooNew",
     "ServedRequest",
+    "ShutdownReport",
     "ShuttingDown",
     "SizedReader",
     "Split",

@@ -5,6 +5,7 @@ import trio
 from ...storage.commands import Opened
 from ...storage.model.errors import InvalidName, InvalidValue
 from ...storage.model.parameters import ParameterSet
+from ..kernel.inspecting import ActorState
 from ..plan.actions import (
     Action,
     Decide,
@@ -68,6 +69,11 @@ class JobExecution(Walk):
         """The split or partition manager that is running."""
 
     @property
+    def title(self) -> str:
+        """Name the actor for people."""
+        return f"{self._job.plan.job} (execution {self.execution_id})"
+
+    @property
     def execution_id(self) -> int:
         """Of the attempt."""
         return self._opened.execution_id
@@ -92,6 +98,9 @@ class JobExecution(Walk):
             Event(kind=EventKind.JOB_ENDED, status=end.status, counts=end.counts)
         )
         return self._report(end)
+
+    def _inside(self) -> tuple[ActorState, ...]:
+        return super()._inside() if self._fan is None else (self._fan.inspect(),)
 
     async def _bring_to_end(self) -> None:
         self._tell(Event(kind=EventKind.STOP_REQUESTED))

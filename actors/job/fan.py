@@ -7,13 +7,14 @@ waits for all of them.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import outcome
-from attrs import evolve
+from attrs import evolve, frozen
 
 from ...storage.model.status import BatchStatus
 from ..kernel.group import ActorGroup, Exited, open_group
+from ..kernel.inspecting import Activity, ActorKind, ActorState
 from ..kernel.mailbox import Inbox, Mailbox
 from ..kernel.nursery import open_flat_nursery
 from ..kernel.stop import StopToken
@@ -41,23 +42,38 @@ class Line(Walk):
         return end.result
 
 
+@frozen
+class _Child:
+    name: str
+    line: Line
+    mailbox: Mailbox[Stop]
+
+
 class Fan:
     """Runs children side by side.
 
     Args:
+        name: Id of the node.
         engines: Of the children, in the order in which they begin.
         budget: How many run at the same time at most.
         policy: What the failure of one means to the others.
         environment: Of the job; the children have a stop token of their own.
     """
 
+    kind: ClassVar[ActorKind]
+    child_kind: ClassVar[ActorKind]
+    name: str
+    """Id of the node."""
+
     def __init__(
         self,
+        name: str,
         engines: Sequence[Stepping],
         budget: int,
         policy: FailurePolicy,
         environment: Environment,
     ) -> None:
+        self.name = name
         self._engines = engines
         self._budget = budget
         self._policy = policy
@@ -65,9 +81,23 @@ class Fan:
         context = evolve(environment.context, stop=self._token)
         self._environment = evolve(environment, context=context)
         self.mailbox = Mailbox[FanMessage](budget + STOPS)
-        self._children: dict[int, Mailbox[Stop]] = {}
+        self._children: dict[int, _Child] = {}
         self._results: dict[int, LineResult] = {}
         self._error: BaseException | None = None
+
+    def inspect(self) -> ActorState:
+        """Show the actor and its children as they are now."""
+        stopping = self._token.is_set()
+        return ActorState(
+            kind=self.kind,
+            name=self.name,
+            activity=Activity.STOPPING if stopping else Activity.RUNNING,
+            waiting=self.mailbox.depth,
+            children=tuple(
+                child.line.inspect(self.child_kind, child.name, child.mailbox.depth)
+                for child in self._children.values()
+            ),
+        )
 
     def stop(self) -> None:
         """Tell the actor to stop all children."""
@@ -92,8 +122,8 @@ class Fan:
             raise self._error
         return tuple(self._results[at] for at in range(len(self._engines)))
 
-    def _child(self, at: int) -> Line:
-        """Make the actor of a child."""
+    def _child(self, at: int) -> tuple[str, Line]:
+        """Make the actor of a child, and name it."""
         raise NotImplementedError
 
     def _begin(self, group: ActorGroup[FanMessage], at: int) -> None:
@@ -104,8 +134,9 @@ class Fan:
             assert isinstance(action, Ended), "a stopped child was to begin"
             self._results[at] = action.result
             return
-        mailbox = self._children[at] = Mailbox[Stop](STOPS)
-        group.start(str(at), self._child(at), mailbox)
+        name, line = self._child(at)
+        child = self._children[at] = _Child(name, line, Mailbox(STOPS))
+        group.start(str(at), line, child.mailbox)
 
     def _take_in(self, message: FanMessage) -> None:
         match message:
@@ -124,8 +155,8 @@ class Fan:
 
     def _stop_all(self) -> None:
         self._token.set()
-        for mailbox in self._children.values():
-            mailbox.offer(Stop())
+        for child in self._children.values():
+            child.mailbox.offer(Stop())
 
 
 def _unchanged(exited: Exited) -> Exited:

@@ -4,6 +4,7 @@ from attrs import evolve
 
 from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, unseal
 from ...storage.model.errors import InvalidValue
+from ..kernel.inspecting import ActorKind
 from ..plan.actions import OpenStep, RunPartitions
 from ..plan.bindings import step_reasons
 from ..plan.compile import CompiledJob
@@ -26,12 +27,16 @@ class PartitionManager(Fan):
         environment: Of the job.
     """
 
+    kind = ActorKind.PARTITION_MANAGER
+    child_kind = ActorKind.PARTITION_WORKER
+
     def __init__(
         self, action: RunPartitions, job: CompiledJob, environment: Environment
     ) -> None:
         node = action.node
         self._definition = job.partitioned[node.id]
         super().__init__(
+            node.id,
             action.partitions,
             self._definition.max_workers,
             node.failure_policy,
@@ -40,10 +45,10 @@ class PartitionManager(Fan):
         self._partitions = action.partitions
         self._job = job
 
-    def _child(self, at: int) -> Line:
-        return PartitionWorker(
-            self._job, self._partitions[at], self._environment, self._definition
-        )
+    def _child(self, at: int) -> tuple[str, Line]:
+        engine = self._partitions[at]
+        worker = PartitionWorker(self._job, engine, self._environment, self._definition)
+        return f"partition {engine.partition.ordinal}", worker
 
 
 class PartitionWorker(Line):

@@ -34,6 +34,7 @@ from ...storage.model.launch_request import (
     RequestStatus,
 )
 from ...storage.model.status import BatchStatus, FailureCategory
+from ..kernel.inspecting import Activity, ActorKind, ActorState
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
 from ..kernel.storage_actor import StorageActor
@@ -166,6 +167,14 @@ class Serving:
 
     def __attrs_post_init__(self) -> None:
         check_whole("max_running", self.max_running, 1, MAX_RUNNING_MAX)
+
+    def inspect(self) -> ActorState:
+        """Show the actor as it is now."""
+        return ActorState(
+            kind=ActorKind.SERVING,
+            name=", ".join(sorted(self.jobs)),
+            activity=Activity.RUNNING if self._running else Activity.IDLE,
+        )
 
     def wake(self) -> None:
         """Look at once instead of at the end of the period."""

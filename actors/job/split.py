@@ -1,5 +1,6 @@
 """The split actor: runs the branches of one split side by side."""
 
+from ..kernel.inspecting import ActorKind
 from ..plan.actions import RunSplit
 from ..plan.compile import CompiledJob
 from .fan import Fan, Line
@@ -15,14 +16,21 @@ class Split(Fan):
         environment: Of the job.
     """
 
+    kind = ActorKind.SPLIT
+    child_kind = ActorKind.BRANCH
+
     def __init__(
         self, action: RunSplit, job: CompiledJob, environment: Environment
     ) -> None:
         node = action.node
         budget = job.splits[node.id].max_parallel
-        super().__init__(action.branches, budget, node.failure_policy, environment)
+        super().__init__(
+            node.id, action.branches, budget, node.failure_policy, environment
+        )
         self._branches = action.branches
+        self._node = node
         self._job = job
 
-    def _child(self, at: int) -> Line:
-        return Line(self._job, self._branches[at], self._environment)
+    def _child(self, at: int) -> tuple[str, Line]:
+        line = Line(self._job, self._branches[at], self._environment)
+        return self._node.branches[at][0].id, line

@@ -28,6 +28,7 @@ from ...storage.model.errors import (
 )
 from ...storage.model.execution import Failure
 from ...storage.model.status import BatchStatus, FailureCategory
+from ..kernel.inspecting import Activity, ActorKind, ActorState
 from ..kernel.mailbox import Inbox
 from ..kernel.stop import StopToken
 from ..plan.actions import (
@@ -93,6 +94,27 @@ class Walk:
     def stop_token(self) -> StopToken:
         """Keeps further code from beginning, once it is set."""
         return self._environment.context.stop
+
+    def inspect(self, kind: ActorKind, name: str, waiting: int) -> ActorState:
+        """Show the actor as it is now."""
+        stopping = self.stop_token.is_set()
+        return ActorState(
+            kind=kind,
+            name=name,
+            activity=Activity.STOPPING if stopping else Activity.RUNNING,
+            waiting=waiting,
+            children=self._inside(),
+        )
+
+    def _inside(self) -> tuple[ActorState, ...]:
+        """Show what runs inside of this actor."""
+        running = self._running
+        if running is None:
+            return ()
+        stopping = running.scope.cancel_called
+        activity = Activity.STOPPING if stopping else Activity.RUNNING
+        name = running.step.id
+        return (ActorState(kind=ActorKind.STEP, name=name, activity=activity),)
 
     async def listen(self, inbox: Inbox[Stop]) -> None:
         """Take in a stop, and tell when the step does not heed it.
