@@ -7,6 +7,7 @@ import trio
 from attrs import define, field
 
 from ...storage.backend import Backend
+from ...storage.model.errors import TrioletError
 from ..job.launch import ShuttingDown
 from ..job.options import RuntimeOptions
 from ..job.report import LaunchReport
@@ -21,6 +22,8 @@ PATIENCE_SECS = 86_400.0
 """Virtual seconds after which a launch counts as hanging."""
 SHUTDOWN_SECS = 10.0
 """Virtual seconds that a shutdown leaves to everything before it cancels the rest."""
+
+TAKEN = "the runtime took a launch after it was told to stop"
 
 
 class IntakeOpen(Exception):
@@ -83,7 +86,9 @@ class Launching:
             await self._launch(runtime)
         except ShuttingDown:
             return
-        raise IntakeOpen("the runtime took a launch after it was told to stop")
+        except TrioletError as exc:
+            raise IntakeOpen(TAKEN) from exc
+        raise IntakeOpen(TAKEN)
 
     def _interrupt(self, how: How) -> None:
         self.interrupted = True

@@ -43,8 +43,16 @@ class _Limited:
 
 
 def _smaller(schedule: Schedule) -> Iterator[Schedule]:
+    """Give all that are smaller, cheap ways to get far first."""
     for size in range(1, len(schedule)):
         yield from combinations(schedule, size)
+    for size in range(1, len(schedule) + 1):
+        # Without a disturbance the run is shorter, and what is left has to come sooner.
+        for kept in combinations(schedule, size):
+            yield from _sooner(kept)
+
+
+def _sooner(schedule: Schedule) -> Iterator[Schedule]:
     for place, one in enumerate(schedule):
         for number in _earlier(one.number):
             yield (*schedule[:place], one.moved(number), *schedule[place + 1 :])
