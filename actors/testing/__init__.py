@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .schedules import ScheduleError as ScheduleError
     from .stage import StoreKind as StoreKind
     from .sweep import Sweep as Sweep
+    from .sweep import Sweeper as Sweeper
     from .sweep import replay as replay
 else:
 
@@ -85,6 +86,7 @@ __all__ = [
     "StepEnding",
     "StoreKind",
     "Sweep",
+    "Sweeper",
     "Variant",
     "business_effect",
     "cancel_at_every_checkpoint",

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
+from typing import TypeAlias
 
 from attrs import frozen
 
@@ -42,6 +43,10 @@ class Sweep:
             f"came to the undisturbed end ({len(self.commits)} commits, "
             f"{self.steps} task steps)"
         )
+
+
+Sweeper: TypeAlias = Callable[[Scenario], Sweep]
+"""What the pytest fixture ``triolet_sweep`` gives."""
 
 
 def swept(

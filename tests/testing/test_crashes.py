@@ -22,4 +22,4 @@ def test_a_crash_at_any_commit_changes_nothing_of_the_end(
     sweeps = [crash_at_every_commit(scenario(job, store, seed)) for seed in SEEDS]
     points = sum(sweep.points for sweep in sweeps)
     assert points == len(Variant) * sum(len(sweep.commits) for sweep in sweeps)
-    record_property("points", points)
+    record_property("triolet_points", points)
