@@ -157,6 +157,7 @@ def _node(draw: st.DrawFn, name: str, then: Then) -> Node:
                 start_limit=draw(limits),
                 allow_start_if_complete=draw(st.booleans()),
                 planner_revision=draw(names),
+                factory=work,
             )
     return _plain(draw, name, then)
 
