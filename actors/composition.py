@@ -118,6 +118,7 @@ async def _served(
             nursery.start_soon(heartbeat.run)
             settings = LaunchSettings(
                 store=store,
+                stores=pool.workers,
                 descriptor=backends[0].descriptor,
                 connections=pool.capacity,
                 owner_id=owner_id,

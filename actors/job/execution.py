@@ -37,7 +37,7 @@ from .partitions import PartitionManager
 from .report import LaunchReport
 from .split import Split
 from .step import HEEDING_SECS, Environment, still_running
-from .walk import Walk
+from .walk import Stop, Walk
 
 
 class JobExecution(Walk):
@@ -106,7 +106,7 @@ class JobExecution(Walk):
         self._tell(Event(kind=EventKind.STOP_REQUESTED))
         asking = self._asking
         if self._fan is not None:
-            self._fan.stop()
+            self._fan.mailbox.offer(Stop())
         elif asking is not None:
             self._scope.cancel()
             await trio.sleep(HEEDING_SECS)

@@ -77,6 +77,8 @@ class LaunchSettings:
     """What all launches of one runtime share."""
 
     store: StorageActor
+    stores: tuple[StorageActor, ...]
+    """All that work side by side, for what an execution does side by side."""
     descriptor: Descriptor
     connections: int
     """How many transactions may be under way at the same time."""
@@ -284,6 +286,7 @@ def _execution(
     )
     environment = Environment(
         store=settings.store,
+        stores=settings.stores,
         owner_id=settings.owner_id,
         context=context,
         boundary=boundary,

@@ -28,7 +28,7 @@ class PartitionManager(Fan):
     """
 
     kind = ActorKind.PARTITION_MANAGER
-    child_kind = ActorKind.PARTITION_WORKER
+    line_kind = ActorKind.PARTITION_WORKER
 
     def __init__(
         self, action: RunPartitions, job: CompiledJob, environment: Environment
@@ -44,11 +44,19 @@ class PartitionManager(Fan):
         )
         self._partitions = action.partitions
         self._job = job
+        # Each partition keeps to one connection, so that its commands keep their order.
+        self._places = [
+            evolve(self._environment, store=store) for store in environment.stores
+        ]
 
-    def _child(self, at: int) -> tuple[str, Line]:
-        engine = self._partitions[at]
-        worker = PartitionWorker(self._job, engine, self._environment, self._definition)
-        return f"partition {engine.partition.ordinal}", worker
+    def _line(self, at: int) -> Line:
+        environment = self._places[at % len(self._places)]
+        return PartitionWorker(
+            self._job, self._partitions[at], environment, self._definition
+        )
+
+    def _name_of(self, at: int) -> str:
+        return f"partition {self._partitions[at].partition.ordinal}"
 
 
 class PartitionWorker(Line):

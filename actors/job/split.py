@@ -17,7 +17,7 @@ class Split(Fan):
     """
 
     kind = ActorKind.SPLIT
-    child_kind = ActorKind.BRANCH
+    line_kind = ActorKind.BRANCH
 
     def __init__(
         self, action: RunSplit, job: CompiledJob, environment: Environment
@@ -31,6 +31,8 @@ class Split(Fan):
         self._node = node
         self._job = job
 
-    def _child(self, at: int) -> tuple[str, Line]:
-        line = Line(self._job, self._branches[at], self._environment)
-        return self._node.branches[at][0].id, line
+    def _line(self, at: int) -> Line:
+        return Line(self._job, self._branches[at], self._environment)
+
+    def _name_of(self, at: int) -> str:
+        return self._node.branches[at][0].id

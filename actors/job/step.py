@@ -33,6 +33,8 @@ class Environment:
     """What a step runs in."""
 
     store: StorageActor
+    stores: tuple[StorageActor, ...]
+    """All that work side by side, this one among them."""
     owner_id: int
     context: JobContext
     boundary: Boundary

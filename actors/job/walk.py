@@ -122,6 +122,10 @@ class Walk:
         A second stop would say nothing new.
         """
         await inbox.receive()
+        await self.take_in_stop()
+
+    async def take_in_stop(self) -> None:
+        """Come to an end; see `listen`."""
         self.stop_token.set()
         self._engine.stop()
         await self._bring_to_end()

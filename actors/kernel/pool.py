@@ -43,6 +43,11 @@ class StoragePool:
         self._next += 1
         return actor
 
+    @property
+    def workers(self) -> tuple[StorageActor, ...]:
+        """All actors that carry jobs."""
+        return tuple(self._workers)
+
     def inspect(self) -> tuple[ActorState, ...]:
         """Show all actors as they are now."""
         return tuple(

@@ -15,14 +15,23 @@ from .actions import OpenStep, StepResult
 from .plan import StepNode
 
 
-def next_step(node: StepNode, inherit: int | None) -> NextStep:
-    """Make the row to be created for a node; *inherit* is the row that it continues."""
+def next_step(
+    node: StepNode, inherit: int | None, partition: PartitionRef | None = None
+) -> NextStep:
+    """Make the row to be created for a node.
+
+    Args:
+        node: The step.
+        inherit: The row that it continues.
+        partition: That it works on, if it is a worker.
+    """
     return NextStep(
         node=node.id,
         name=node.name,
         limit=node.start_limit,
         inherit=inherit,
         starting=bool(node.listeners),
+        partition=partition,
     )
 
 
