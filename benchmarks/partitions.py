@@ -55,7 +55,7 @@ FULL_SIZE = Size()
 
 
 def _plan(ctx: PlannerContext) -> list[tuple[str, dict[str, object]]]:
-    return [(f"{number:04}", {}) for number in range(ctx.partitions)]
+    return [(f"{number:04}", {}) for number in range(ctx.partitions or 0)]
 
 
 async def _nothing(ctx: StepContext) -> None:

@@ -158,8 +158,8 @@ class PlannerContext:
 
     execution: JobContext = field(repr=False)
     node: str
-    partitions: int
-    """How many there have to be."""
+    partitions: int | None
+    """How many there have to be; None: 0 to 1,024."""
 
     @property
     def parameters(self) -> Mapping[str, ParameterValue]:

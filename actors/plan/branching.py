@@ -81,9 +81,11 @@ class PartitionedStep:
         id: Names the node; at most 128 bytes.
         worker: The ``Step`` that does one partition; a function or a ``Chunk`` stands
             for a step called ``ID.worker``. It has no ``then``.
-        planner: A plain or async function; it returns a list of exactly *partitions*
-            pairs of a key, at most 128 bytes and unique, and a dict of JSON values.
-        partitions: How many there are, 1 to 1024.
+        planner: A plain or async function, called with a `PlannerContext`; it returns
+            a list of pairs of a key, at most 128 bytes and unique, and a dict of JSON
+            values.
+        partitions: How many there are, 1 to 1024. None: as many as the planner
+            returns, 0 to 1024; without any, the step is COMPLETED.
         name: A label for people; the id unless given.
         then: Maps exit patterns to targets, as for a step.
         max_workers: How many partitions are worked on at the same time, 1 to 64.
@@ -104,7 +106,7 @@ class PartitionedStep:
     id: str
     worker: Step | Function | Chunk
     planner: Function
-    partitions: int
+    partitions: int | None = None
     name: str | None = field(default=None, kw_only=True)
     then: Mapping[str, str | Terminal] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False

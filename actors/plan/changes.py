@@ -109,7 +109,7 @@ def _facts(node: PlanNode) -> dict[str, str]:
                 "name": repr(node.step_name),
                 **_start_facts(node),
                 "worker": repr(node.worker.id),
-                "partitions": str(node.partition_count),
+                "partitions": str(node.partition_count or "any number"),
                 "planner revision": repr(node.partitioner),
                 "aggregation revision": repr(node.aggregation),
                 "on failure": node.failure_policy.value,

@@ -81,7 +81,7 @@ class Dividing(Stepping):
         """Take in what the planner of a partitioned step returned."""
         node, self._planning = self._planning, None
         assert node is not None, "nothing was to be planned"
-        start = evolve(next_step(manager_of(node), None), plan=tuple(entries))
+        start = evolve(next_step(manager_of(node), None), plan=tuple(entries) or None)
         return self._manage(node, start, lambda key: planned(node, key, entries))
 
     def unplanned(self, failure: Failure) -> Action:

@@ -70,7 +70,8 @@ def _node_lines(node: PlanNode, numbers: Mapping[str, str]) -> Iterator[str]:
         case JoinNode():
             yield f'  {number}{{{{"{label}"}}}}'
         case PartitionedNode():
-            worker = f"{node.partition_count} x {_label(node.worker.id)}"
+            many = "n" if node.partition_count is None else node.partition_count
+            worker = f"{many} x {_label(node.worker.id)}"
             yield f'  {number}[["{label}: {worker}"]]'
         case SplitNode():
             yield f'  subgraph {number}["{label}"]'

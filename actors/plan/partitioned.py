@@ -196,7 +196,10 @@ def reported(
 
 
 def aggregated(reports: Iterable[PartitionReport]) -> Aggregate:
-    """Make one result of all partitions."""
+    """Make one result of all partitions; without any, nothing was to be done."""
+    reports = tuple(reports)
+    if not reports:
+        return Aggregate(BatchStatus.COMPLETED, ExitCode.COMPLETED)
     return aggregate_partitions(
         PartitionResult(one.key, one.status, one.exit_code, one.counts, one.failure)
         for one in reports

@@ -8,16 +8,17 @@ from ...storage.model.errors import InvalidValue
 from ...storage.model.partition import (
     CONTEXT_BYTES_MAX,
     KEY_BYTES_MAX,
+    PARTITIONS_MAX,
     NewPartition,
 )
 
 
-def check_partitions(result: object, count: int) -> tuple[NewPartition, ...]:
+def check_partitions(result: object, count: int | None) -> tuple[NewPartition, ...]:
     """Take in what a planner returned.
 
     Args:
         result: Should be a list of pairs: a key, and a dict of JSON values.
-        count: How many partitions the step has declared.
+        count: How many partitions the step has declared; None: 0 to 1,024.
 
     Returns:
         The partitions in the planner's order.
@@ -32,8 +33,11 @@ def check_partitions(result: object, count: int) -> tuple[NewPartition, ...]:
     if not isinstance(result, (list, tuple)):
         kind = type(result).__name__
         raise InvalidValue(what, f"must be a list of (key, context) pairs, not {kind}")
-    if len(result) != count:
+    if count is not None and len(result) != count:
         raise InvalidValue(what, f"must have {count} partitions, not {len(result)}")
+    if len(result) > PARTITIONS_MAX:
+        reason = f"must have at most {PARTITIONS_MAX} partitions, not {len(result)}"
+        raise InvalidValue(what, reason)
     numbers: dict[str, int] = {}
     partitions = []
     for number, pair in enumerate(result, 1):

@@ -99,7 +99,7 @@ class _Walk:
             if isinstance(action, RunSplit):
                 action = engine.joined([self._branch(one) for one in action.branches])
             elif isinstance(action, PlanPartitions):
-                action = engine.planned(_any_plan(action.node.partition_count))
+                action = engine.planned(_any_plan(action.node.partition_count or 1))
             elif isinstance(action, RunPartitions):
                 action = engine.partitioned(self._partitions(action))
             else:
@@ -141,9 +141,9 @@ class _Walk:
     def _partitions(self, action: RunPartitions) -> list[LineResult]:
         node, left = action.node, len(action.partitions)
         why = self._why(node.id)
-        if left < node.partition_count:
-            done = node.partition_count - left
-            why = f"{done} of its {node.partition_count} partitions have completed"
+        every = len(self.opened.snapshot.partitions_of(node.id)) or left
+        if left < every:
+            why = f"{every - left} of its {every} partitions have completed"
         self.nodes.append(PreviewedNode(node.id, Verdict.RUN, why))
         code = ExitCode.COMPLETED
         return [LineResult(status=BatchStatus.COMPLETED, exit_code=code)] * left

@@ -71,6 +71,10 @@ class Snapshot:
     partitions: tuple[PartitionExecution, ...] = ()
     """The latest plan of each node that has one, by manager and ordinal."""
 
+    def partitions_of(self, node: str) -> tuple[PartitionExecution, ...]:
+        """Give the latest plan of a node; empty when it has none."""
+        return tuple(one for one in self.partitions if one.node == node)
+
 
 @frozen(kw_only=True)
 class Opened:

@@ -310,6 +310,40 @@ async def test_a_step_that_may_run_again_is_planned_again(
     assert len(work.did) == 8
 
 
+@pytest.mark.parametrize("count", [0, 1, 5])
+async def test_the_planner_may_say_how_many(
+    store: Store,
+    trace: Trace,
+    autojump_clock: trio.testing.MockClock,
+    count: int,
+) -> None:
+    work = Work(tuple(f"{at:04}" for at in range(count)))
+
+    def plan(ctx: PlannerContext) -> object:
+        work.plans += 1
+        assert ctx.partitions is None
+        return [(key, {"region": key}) for key in work.keys]
+
+    step = PartitionedStep("parts", work.work, plan)
+    last = Step("last", trace.failing("last", until=2))
+    patient = job(step, last)
+    await launch(store, patient)
+    report = await launch(store, patient)
+    assert report.status is BatchStatus.COMPLETED
+    assert report.step("parts").reused
+    assert work.plans == 1
+    assert len(work.did) == count
+
+
+async def test_more_than_1024_partitions_are_refused(store: Store, work: Work) -> None:
+    step = PartitionedStep(
+        "parts", work.work, lambda ctx: [(str(at), {}) for at in range(1025)]
+    )
+    report = await launch(store, job(step))
+    assert report.failure is not None
+    assert "at most 1024 partitions" in (report.failure.message or "")
+
+
 async def test_a_thousand_partitions_pass(
     store: Store, autojump_clock: trio.testing.MockClock
 ) -> None:

@@ -151,7 +151,7 @@ def _node(draw: st.DrawFn, name: str, then: Then) -> Node:
                 name,
                 draw(st.one_of(_steps(f"{name}.w"), st.just(work))),
                 work,
-                draw(st.integers(1, 1024)),
+                draw(st.none() | st.integers(1, 1024)),
                 then=then,
                 on_failure=draw(policies),
                 start_limit=draw(limits),

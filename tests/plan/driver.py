@@ -105,7 +105,7 @@ class Attempt:
                 return self.engine.joined([self.line(one, answers) for one in branches])
             case PlanPartitions(node):
                 self._happens(f"plan {node.id}")
-                count = range(node.partition_count)
+                count = range(node.partition_count or 0)
                 return self.engine.planned(
                     [NewPartition(f"{at}", "{}") for at in count]
                 )

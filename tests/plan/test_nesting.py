@@ -347,7 +347,7 @@ def test_the_steps_inside_count_against_the_limit() -> None:
 # Mistakes in partitioned steps
 
 
-@pytest.mark.parametrize("count", [0, -1, 1025, True, "3", None])
+@pytest.mark.parametrize("count", [0, -1, 1025, True, "3", 2.0])
 def test_the_number_of_partitions_is_bounded(count: Any) -> None:
     (reason,) = of_partitioned(partitions=count)
     assert reason.startswith("'p': the number of partitions must be ")
