@@ -3,7 +3,7 @@
 import trio
 
 from ...storage.commands import Opened
-from ...storage.model.errors import InvalidName
+from ...storage.model.errors import InvalidName, with_article
 from ...storage.model.parameters import ParameterSet
 from ..plan.actions import Action, Decide, Finished, LatestRow, RunSplit, SplitResult
 from ..plan.compile import CompiledJob
@@ -150,10 +150,10 @@ class JobExecution(Walk):
                 return Exit(returned).code
             except InvalidName as exc:
                 raise boundary.failed(where, exc) from exc
-        kind = type(returned).__name__
+        kind = with_article(type(returned).__name__)
         raise boundary.refusal(
             where,
-            f"decider {decision.id!r} returned a {kind}; return an exit code or Exit",
+            f"decider {decision.id!r} returned {kind}; return an exit code or Exit",
         )
 
     def _report(self, end: Finished) -> LaunchReport:

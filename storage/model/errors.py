@@ -251,6 +251,11 @@ class InternalError(TrioletError):
         return f"internal error, please report it: {self.what}"
 
 
+def with_article(word: str) -> str:
+    """Put a type's name behind its article: ``an int``, ``a str``, ``a UUID``."""
+    return f"{'an' if word.startswith(tuple('AEIOaeio')) else 'a'} {word}"
+
+
 def listed(words: Iterable[str]) -> str:
     """Write *words* as an English list: ``a, b and c``."""
     every = list(words)

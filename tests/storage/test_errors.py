@@ -21,6 +21,7 @@ from triolet.storage.model.errors import (
     StoreError,
     TrioletError,
     listed,
+    with_article,
 )
 from triolet.storage.model.operation import Action
 from triolet.storage.model.status import BatchStatus
@@ -142,3 +143,10 @@ def test_all_mistakes_of_a_definition_are_listed() -> None:
 )
 def test_words_are_listed_as_in_a_sentence(words: list[str], text: str) -> None:
     assert listed(words) == text
+
+
+@pytest.mark.parametrize(
+    "words", ["an int", "an Exit", "an object", "a str", "a dict", "a UUID"]
+)
+def test_a_type_stands_behind_its_article(words: str) -> None:
+    assert with_article(words.partition(" ")[2]) == words
