@@ -18,6 +18,7 @@ from triolet.storage.model.errors import (
     DefinitionError,
     Problem,
     Rejection,
+    SchemaMissing,
     StoreError,
     TrioletError,
     listed,
@@ -33,6 +34,7 @@ SAMPLES: dict[object, object] = {
     str: "load",
     str | None: "load",
     int: 7,
+    int | None: 7,
     bool: False,
     Action: Action.ABANDON,
     BatchStatus: BatchStatus.STOPPED,
@@ -143,6 +145,20 @@ def test_all_mistakes_of_a_definition_are_listed() -> None:
 )
 def test_words_are_listed_as_in_a_sentence(words: list[str], text: str) -> None:
     assert listed(words) == text
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (0, "nothing of Triolet's in the store yet: the first run of a job makes"),
+        (2, "schema is version 2, version 4 is needed: run 'triolet migrate' once"),
+        (None, "schema is missing or older, version 4 is needed: run 'triolet mig"),
+    ],
+)
+def test_a_schema_that_does_not_fit_says_what_makes_it_fit(
+    found: int | None, text: str
+) -> None:
+    assert text in str(SchemaMissing(found, 4))
 
 
 @pytest.mark.parametrize(
