@@ -17,7 +17,7 @@ from .commands.opening import AlreadyRunning
 from .commands.operating import ActionNotAllowed, EvidenceChanged, NotLatestAttempt
 from .commands.ownership import OwnerFacts
 from .commands.questions import ExecutionNotFound
-from .model.errors import CorruptRecord, InvalidValue, Rejection
+from .model.errors import CorruptRecord, InvalidValue, Rejection, with_article
 from .model.execution import Failure, NodeTarget, Target, Terminal
 from .model.json import Json, JsonObject
 from .model.launch_request import LaunchRefusal
@@ -76,8 +76,8 @@ def _check(value: object, what: str) -> None:
             for index, item in enumerate(value):
                 _check(item, f"{what}[{index}]")
         case _:
-            kind = type(value).__name__
-            raise InvalidValue(what, f"holds a {kind}, which is not JSON")
+            kind = with_article(type(value).__name__)
+            raise InvalidValue(what, f"holds {kind}, which is not JSON")
 
 
 def _check_text(text: str, what: str) -> None:

@@ -3,7 +3,7 @@
 import trio
 
 from ...storage.commands import Opened
-from ...storage.model.errors import InvalidName, InvalidValue
+from ...storage.model.errors import InvalidName, InvalidValue, with_article
 from ...storage.model.parameters import ParameterSet
 from ..kernel.inspecting import ActorState
 from ..plan.actions import (
@@ -206,10 +206,10 @@ class JobExecution(Walk):
                 return Exit(returned).code
             except InvalidName as exc:
                 raise boundary.failed(where, exc) from exc
-        kind = type(returned).__name__
+        kind = with_article(type(returned).__name__)
         raise boundary.refusal(
             where,
-            f"decider {decision.id!r} returned a {kind}; return an exit code or Exit",
+            f"decider {decision.id!r} returned {kind}; return an exit code or Exit",
         )
 
     def _report(self, end: Finished) -> LaunchReport:

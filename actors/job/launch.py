@@ -21,7 +21,9 @@ from ...storage.commands import (
     Opened,
     OpenExecution,
 )
+from ...storage.model.bounds import check_whole
 from ...storage.model.errors import InvalidValue, TrioletError, error
+from ...storage.model.execution import COUNT_MAX
 from ...storage.model.parameters import ParameterSet
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
@@ -35,7 +37,6 @@ from .boundary import Boundary
 from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
-from .options import check_type
 from .requirements import check_store, requirements_of
 from .step import Environment
 
@@ -131,10 +132,11 @@ def launch_of(
     Raises:
         InvalidParameter: A parameter is unknown, missing or of the wrong type.
         InvalidName: A parameter's name breaks the rules.
+        InvalidValue: *run* is no number of a run, or one is to be made anew as well.
     """
     parameters = resolve(job.parameters, given)
     if run is not None:
-        check_type(run, int, "continue_run")
+        check_whole("continue_run", run, 1, COUNT_MAX)
         if anew:
             raise InvalidValue("anew and continue_run", "exclude each other")
         parameters = parameters.with_run(run)
