@@ -77,7 +77,7 @@ def _job(
     return compile_job(Job(f"parts-{workers}", [step]))
 
 
-async def _rate(url: str, partitions: int, workers: int) -> float:
+async def rate(url: str, partitions: int, workers: int) -> float:
     """Give partitions per second, the plan and the aggregate included."""
     job = _job(_nothing, partitions, workers)
     async with open_runtime(url) as runtime:
@@ -100,7 +100,7 @@ def many_workers(
             for partitions, count in ((size.alone, 1), (size.partitions, workers)):
                 server.create_database("parts")
                 url = server.url("parts")
-                rates.append(trio.run(_rate, url, partitions, count))
+                rates.append(trio.run(rate, url, partitions, count))
                 server.drop_database("parts")
             rounds.append(Round(*rates))
     return compared(name, "partitions/s", "higher", target, rounds)
@@ -126,7 +126,7 @@ def efficiency(name: str, workspace: Workspace, size: Size = FULL_SIZE) -> Row:
     return compared(name, "T1/(n Tn)", "higher", EFFICIENCY_TARGET, rounds)
 
 
-async def _stop_secs(url: str, partitions: int) -> float:
+async def stop_secs(url: str, partitions: int) -> float:
     """Stop running partitions; the seconds from the request to the report."""
     reports: list[LaunchReport] = []
     job = _job(_wait_for_ever, partitions, partitions)
@@ -148,7 +148,7 @@ async def _stop_secs(url: str, partitions: int) -> float:
 
 def stop_memory(name: str, workspace: Workspace, size: Size = FULL_SIZE) -> Row:
     """Measure a stop on the memory backend."""
-    times = [trio.run(_stop_secs, "memory:", size.waiting) for _ in range(size.rounds)]
+    times = [trio.run(stop_secs, "memory:", size.waiting) for _ in range(size.rounds)]
     return bounded(name, "ms", STOP_MEMORY_MS, [1000 * one for one in times])
 
 
@@ -158,7 +158,7 @@ def stop_postgres(name: str, workspace: Workspace, size: Size = FULL_SIZE) -> Ro
     with Server(parent=workspace.folder) as server:
         for _ in range(size.rounds):
             server.create_database("parts")
-            times.append(trio.run(_stop_secs, server.url("parts"), size.waiting))
+            times.append(trio.run(stop_secs, server.url("parts"), size.waiting))
             server.drop_database("parts")
     return bounded(name, "ms", STOP_POSTGRES_MS, [1000 * one for one in times])
 
