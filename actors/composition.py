@@ -117,6 +117,7 @@ async def _served(
             heartbeat = Heartbeat(store, owner_id, options.lease)
             nursery.start_soon(heartbeat.run)
             settings = LaunchSettings(
+                nursery=nursery,
                 store=store,
                 descriptor=backends[0].descriptor,
                 connections=pool.capacity,

@@ -76,6 +76,7 @@ class ComponentsInUse(TrioletError):
 class LaunchSettings:
     """What all launches of one runtime share."""
 
+    nursery: trio.Nursery
     store: StorageActor
     descriptor: Descriptor
     connections: int
@@ -288,6 +289,7 @@ def _execution(
         context=context,
         boundary=boundary,
         announcer=announcer,
+        nursery=settings.nursery,
         patience=settings.patience,
     )
     return JobExecution(launch.job, opened, engine, environment, parameters)
