@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from .items import TableRowRefused as TableRowRefused
     from .items import TableWriter as TableWriter
     from .items import Writer as Writer
+    from .job.asyncio_tasklet import asyncio_tasklet as asyncio_tasklet
     from .job.boundary import OutcomeUnknown as OutcomeUnknown
     from .job.context import BranchObservation as BranchObservation
     from .job.context import DeciderContext as DeciderContext
@@ -197,6 +198,7 @@ _HOMES = (
     ".job.context",
     ".job.options",
     ".job.boundary",
+    ".job.asyncio_tasklet",
     ".job.launch",
     ".job.restarting",
     ".job.enqueuing",
@@ -349,6 +351,7 @@ __all__ = [
     "UpgradeConflict",
     "WriteFailed",
     "Writer",
+    "asyncio_tasklet",
     "compile_job",
     "enqueue",
     "open_runtime",

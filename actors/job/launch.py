@@ -77,6 +77,7 @@ class ComponentsInUse(TrioletError):
 class LaunchSettings:
     """What all launches of one runtime share."""
 
+    nursery: trio.Nursery
     store: StorageActor
     stores: tuple[StorageActor, ...]
     """All that work side by side, for what an execution does side by side."""
@@ -293,6 +294,7 @@ def _execution(
         context=context,
         boundary=boundary,
         announcer=announcer,
+        nursery=settings.nursery,
         patience=settings.patience,
     )
     return JobExecution(launch.job, opened, engine, environment, parameters)

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from attrs import frozen
 
-_MACHINERY = ("triolet.", "trio.", "outcome.")
+_MACHINERY = ("triolet.", "trio.", "trio_asyncio.", "outcome.")
 """Modules that stand between the user's code and whoever catches."""
 
 

@@ -39,6 +39,8 @@ class Environment:
     context: JobContext
     boundary: Boundary
     announcer: Announcer
+    nursery: trio.Nursery
+    """Of the runtime."""
     patience: float
     """Seconds for which reading may keep the event loop."""
 

@@ -28,6 +28,7 @@ from ...storage.model.errors import (
 )
 from ...storage.model.execution import Failure
 from ...storage.model.status import BatchStatus, FailureCategory
+from ..kernel.asyncio_calls import SharedAsyncio
 from ..kernel.inspecting import Activity, ActorKind, ActorState
 from ..kernel.mailbox import Inbox
 from ..kernel.stop import StopToken
@@ -87,6 +88,7 @@ class Walk:
         self._environment = environment
         self._running: StepRun | None = None
         self._scope = trio.CancelScope()
+        self._asyncio = SharedAsyncio(environment.nursery)
         self._loop = get_ident()
         self._trio = trio.lowlevel.current_trio_token()
 
@@ -149,7 +151,8 @@ class Walk:
             trio.Cancelled: The scope around was cancelled; the store says STOPPED.
         """
         try:
-            return await self._actions()
+            with self._asyncio.offered():
+                return await self._actions()
         except (trio.Cancelled, KeyboardInterrupt):
             await self._last_word(BatchStatus.STOPPED, None)
             raise
@@ -182,13 +185,19 @@ class Walk:
     async def _actions(self) -> Finished | Ended:
         self._heed()
         action = self._engine.begin()
-        while True:
-            # One scope serves step after step: only a stop cancels it, and what it does.
-            with trio.CancelScope() as self._scope:
-                while not isinstance(action, Finished | Ended):
-                    action = await self._perform(action)
-                return action
-            action = await self._interrupted()
+        try:
+            while True:
+                # One scope serves step after step: only a stop cancels it, and what it
+                # does.
+                with trio.CancelScope() as self._scope:
+                    while not isinstance(action, Finished | Ended):
+                        action = await self._perform(action)
+                        await self._asyncio.close()
+                    return action
+                action = await self._interrupted()
+                await self._asyncio.close()
+        finally:
+            await self._asyncio.close()
 
     async def _interrupted(self) -> Action:
         """Go on after a stop has cancelled what ran."""

@@ -4,6 +4,8 @@ import threading
 
 import trio
 
+from .asyncio_calls import in_trio
+
 
 class StopToken:
     """Set once, never cleared. Reading it is safe from any thread.
@@ -36,12 +38,12 @@ class StopToken:
             self._event.set()
 
     async def wait(self) -> None:
-        """Wait until a stop is requested."""
+        """Wait until a stop is requested; in asyncio code inside of trio, too."""
         if self._event is None:
             self._event = trio.Event()
             if self.is_set():
                 self._event.set()
-        await self._event.wait()
+        await in_trio(self._event.wait)
 
 
 def _is_cancelled_in_its_thread() -> bool:
