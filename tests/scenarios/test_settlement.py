@@ -2,15 +2,17 @@
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from scenarios.settlement import demo
-from scenarios.settlement.bank import Bank, make_bank, put_files
+from scenarios.settlement.bank import POSTINGS, Bank, make_bank, put_files
 from scenarios.settlement.job import UNTIL_CLOSE_SECS, make_job
-from triolet.actors import BatchStatus, Job, LaunchReport, open_runtime
+from triolet.actors import BatchStatus, Job, LaunchReport, RuntimeOptions, open_runtime
 from triolet.actors.testing import (
     Scenario,
     StoreKind,
@@ -76,17 +78,71 @@ def test_the_day_is_settled_whatever_dies(
     sweep(story(bank, tmp_path, store), points=12)
 
 
-def test_a_day_without_postings_is_a_holiday(bank: Bank, tmp_path: Path) -> None:
-    closed = make_bank(accounts=ACCOUNTS, payments=0)
-    put_files(closed, tmp_path)
+async def launch(
+    folder: Path, store: str = "memory:", day: str = "2026-11-30"
+) -> LaunchReport:
+    options = RuntimeOptions(inline=True, lease=3600, stop_poll=60)
+    async with open_runtime(store, options) as runtime:
+        return await runtime.launch(make_job(folder), day=day)
 
-    async def main() -> LaunchReport:
-        async with open_runtime(f"sqlite:///{tmp_path / 'bank.db'}") as runtime:
-            return await runtime.launch(make_job(tmp_path), day="2026-12-25")
 
-    report = trio.run(main)
+async def test_nobody_waits_for_the_market_in_real_time(
+    bank: Bank, tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    put_files(bank, tmp_path)
+    began = trio.current_time()
+    report = await launch(tmp_path)
+    assert report.status is BatchStatus.COMPLETED
+    assert trio.current_time() - began == pytest.approx(UNTIL_CLOSE_SECS)
+
+
+async def test_a_day_without_postings_is_a_holiday(tmp_path: Path) -> None:
+    put_files(make_bank(accounts=ACCOUNTS, payments=0), tmp_path)
+    report = await launch(tmp_path)
     assert report.status is BatchStatus.COMPLETED
     assert [step.node for step in report.steps] == ["receive", "load"]
+
+
+def put_lines(path: Path, lines: list[str]) -> None:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+async def test_a_file_that_was_cut_off_is_not_settled(
+    bank: Bank, tmp_path: Path
+) -> None:
+    put_files(bank, tmp_path)
+    lines = (tmp_path / POSTINGS).read_text(encoding="utf-8").splitlines()
+    put_lines(tmp_path / POSTINGS, lines[:-1])
+    report = await launch(tmp_path)
+    assert report.status is BatchStatus.FAILED
+    assert [step.node for step in report.steps] == ["receive", "load"]
+
+
+async def test_a_payment_with_two_amounts_is_found_by_the_check(
+    bank: Bank, tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    put_files(bank, tmp_path)
+    lines = (tmp_path / POSTINGS).read_text(encoding="utf-8").splitlines()
+    account, currency, cents = lines[-1].split(",")
+    put_lines(
+        tmp_path / POSTINGS, [*lines[:-1], f"{account},{currency},{int(cents) + 7}"]
+    )
+    report = await launch(tmp_path)
+    assert report.failure is not None
+    assert report.failure.where == "check"
+    assert report.failure.message == "the balances sum up to 7 cents, not to zero"
+
+
+async def test_the_next_day_begins_its_tables_anew(
+    bank: Bank, tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    put_files(bank, tmp_path)
+    for day in ("2026-11-30", "2026-12-01"):
+        report = await launch(tmp_path, f"sqlite:///{tmp_path / 'bank.db'}", day)
+        assert report.status is BatchStatus.COMPLETED
+    with closing(sqlite3.connect(tmp_path / "bank.db")) as look:
+        found = look.execute("SELECT account, cents FROM balances").fetchall()
+    assert sorted(found) == sorted(bank.balances.items())
 
 
 def test_the_demo_tells_the_story(
@@ -100,6 +156,5 @@ def test_the_demo_tells_the_story(
     # Two workers read in threads: which of the first ranges is booked, they decide.
     assert 2 <= said.count("booked before") <= 4
     assert said.rstrip().endswith("equal: nothing lost, nothing twice")
-    with sqlite3.connect(demo.STORE) as look:
+    with closing(sqlite3.connect(demo.STORE)) as look:
         assert look.execute("SELECT sum(cents) FROM balances").fetchone() == (0,)
-    look.close()
