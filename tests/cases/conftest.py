@@ -21,6 +21,14 @@ def trace() -> Trace:
     return Trace()
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Give a store that several runtimes can share."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    return str(request.getfixturevalue("postgres_url"))
+
+
 @pytest.fixture
 def command(world: World, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     """Give the command line, run in the world's folder, without its log handlers."""

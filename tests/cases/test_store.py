@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -31,14 +30,6 @@ from triolet.storage.commands import ReleaseOwner
 
 RACERS = 6
 ROUNDS = 4
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give a store that several runtimes can share."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'store.db'}"
-    return str(request.getfixturevalue("postgres_url"))
 
 
 async def test_of_many_restarts_at_once_one_wins_and_the_body_runs_once(
