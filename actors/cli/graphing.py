@@ -34,8 +34,8 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
         statuses = {node: found[node] for node in nodes if node in found}
         parts = partitions_in(detail)
         tallies = {
-            one.node: tally(part for part in parts if part.node == one.node)
-            for one in parts
+            node: tally(one for one in parts if one.node == node)
+            for node in {one.node for one in parts}
         }
     lines = list(mermaid_lines(plan, statuses, tallies))
     return Answer({"mermaid": "\n".join(lines), "statuses": statuses}, lines)

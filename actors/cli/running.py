@@ -92,7 +92,7 @@ def run_job(
             report = trio.run(launch.run, mode)
         finally:
             progress.end()
-        lines = list(report_lines(report, time.monotonic() - began))
+        lines = list(report_lines(report, time.monotonic() - began, job.plan))
     code = BY_STATUS[report.status]
     why = None if code == DONE else outcome_of(report, debug=debug)
     return Answer(report, lines, code, warning=why)

@@ -5,6 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from triolet.actors import BatchStatus, Counts
+from triolet.actors.cli.partitioning import (
+    SHOWN_MAX,
+    ShownPartition,
+    Standing,
+    Waiting,
+    reported_lines,
+    shown_lines,
+    tally,
+)
+
 from .conftest import Cli
 from .programs import put
 
@@ -62,3 +73,89 @@ def test_a_preview_tells_what_is_left(folder: Path, cli: Cli) -> None:
     assert "3 of its 4 partitions have completed" in said.out
     (folder / "mended").touch()
     assert cli("run", target).code == 0
+
+
+def test_a_restart_tells_which_partitions_are_reused(folder: Path, cli: Cli) -> None:
+    target = put(folder, "parts") + ":few"
+    cli("run", target)
+    (folder / "mended").touch()
+    assert "    partitions: 4 COMPLETED (3 reused)\n" in cli("run", target).out
+    lines = cli("show", "2").out.splitlines()
+    at = lines.index("    partitions: 4 COMPLETED (3 reused)")
+    assert [line.endswith("reused") for line in lines[at + 1 : at + 5]] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_branches_stand_below_their_split(folder: Path, cli: Cli) -> None:
+    said = cli("run", put(folder, "parts") + ":few")
+    assert said.out.splitlines()[1:6] == [
+        "  first   run  COMPLETED",
+        "  both",
+        "    fx    run  COMPLETED",
+        "    fees  run  COMPLETED",
+        "  book    run  FAILED",
+    ]
+
+
+def partition(ordinal: int, status: Standing) -> ShownPartition:
+    return ShownPartition(
+        node="book",
+        key=f"account {ordinal:04}",
+        ordinal=ordinal,
+        status=status,
+        exit_code=status.value,
+        counts=Counts(),
+        failure=None,
+        reused=False,
+    )
+
+
+MANY = [
+    *(partition(at, Waiting.PENDING) for at in range(30)),
+    *(partition(at, BatchStatus.COMPLETED) for at in range(30, 1_050)),
+    *(partition(at, BatchStatus.FAILED) for at in range(1_050, 1_053)),
+]
+
+
+def test_a_tally_goes_from_what_is_done_to_what_is_left() -> None:
+    assert tally(MANY) == "1,020 COMPLETED, 3 FAILED, 30 pending"
+
+
+def test_of_too_many_the_worst_are_shown() -> None:
+    head, *rest = shown_lines(MANY, "book")
+    assert head == "    partitions: 1,020 COMPLETED, 3 FAILED, 30 pending"
+    assert len(rest) == SHOWN_MAX + 1
+    assert [line.split()[2] for line in rest[:4]] == ["FAILED"] * 3 + ["pending"]
+    assert rest[-1] == "      ...and 13 more"
+
+
+def test_a_report_lists_what_went_wrong_and_not_what_is_left() -> None:
+    assert list(reported_lines(MANY, "book")) == [
+        "    partitions: 1,020 COMPLETED, 3 FAILED, 30 pending",
+        "      account 1050  FAILED",
+        "      account 1051  FAILED",
+        "      account 1052  FAILED",
+    ]
+    assert not list(reported_lines(MANY, "other"))
+
+
+def test_what_nobody_began_is_pending(folder: Path, cli: Cli) -> None:
+    assert "2 COMPLETED, 1 FAILED, 1 pending" in (
+        cli("run", put(folder, "parts") + ":one_by_one").out
+    )
+    lines = cli("show", "1").out.splitlines()
+    assert [line.split() for line in lines if "account" in line][3] == [
+        "account",
+        "0003",
+        "pending",
+    ]
+    data = json.loads(cli("show", "1", "--json").out)["data"]
+    last = data["partitions"][3]
+    assert (last["key"], last["status"]) == ("account 0003", "pending")
+    assert (last["failure"], last["started_at"]) == (None, None)
+    bad = data["partitions"][2]
+    assert (bad["exit_code"], bad["failure"]["message"]) == ("FAILED", "it is broken")
