@@ -88,17 +88,21 @@ def _shown(one: PartitionExecution, worker: StepExecution | None) -> ShownPartit
     )
     if worker is None:
         return shown
-    failure = worker.failure
-    if failure is not None and is_worker(failure.where or ""):
-        failure = evolve(failure, where=one.node)
     return evolve(
         shown,
         # Those of the partition are not there before its end.
         counts=worker.counts,
-        failure=failure,
+        failure=_told(worker.failure, one.node),
         started_at=worker.started_at,
         ended_at=worker.ended_at,
     )
+
+
+def _told(failure: Failure | None, node: str) -> Failure | None:
+    """Let a failure name the step, where it names the row of a worker."""
+    if failure is None or not is_worker(failure.where or ""):
+        return failure
+    return evolve(failure, where=node)
 
 
 def _standing(status: BatchStatus) -> Standing:
@@ -126,6 +130,37 @@ def without_workers(detail: ExecutionDetail) -> ExecutionDetail:
     """Leave out the rows of workers, of which `partitions_in` tells."""
     steps = tuple(step for step in detail.steps if not is_worker(step.node))
     return evolve(detail, steps=steps)
+
+
+def called_by_key(
+    step: StepExecution, partitions: Iterable[PartitionExecution]
+) -> StepExecution | None:
+    """Give a step; the row of a worker is called by the step and key of its partition.
+
+    Returns:
+        None for a worker of none of the partitions.
+    """
+    if not is_worker(step.node):
+        return step
+    for one in partitions:
+        if one.worker_id == step.id:
+            name = f"{one.node}, partition {one.key}"
+            failure = _told(step.failure, one.node)
+            return evolve(step, node=one.node, name=name, failure=failure)
+    return None
+
+
+def open_lines(partitions: Iterable[ShownPartition], node: str) -> Iterator[str]:
+    """Write the partitions of one step that are at work or UNKNOWN."""
+    own = [
+        one
+        for one in _of(partitions, node)
+        if isinstance(one.status, BatchStatus) and not one.status.finished
+    ]
+    own.sort(key=lambda one: _ORDER.index(one.status))
+    for one in own[:SHOWN_MAX]:
+        yield f"    partition {one.key}: {one.status}"
+    yield from _more(own)
 
 
 def tally(partitions: Iterable[ShownPartition]) -> str:
@@ -174,8 +209,12 @@ def _lines(
         yield line
         if one.failure is not None:
             yield "        failure: " + failure_text(one.failure)
-    if len(shown) > len(first):
-        yield f"      ...and {len(shown) - len(first):,} more"
+    yield from _more(shown, "      ")
+
+
+def _more(every: Sequence[ShownPartition], indent: str = "    ") -> Iterator[str]:
+    if len(every) > SHOWN_MAX:
+        yield f"{indent}...and {len(every) - SHOWN_MAX:,} more"
 
 
 def _row(one: ShownPartition) -> list[str]:

@@ -1,6 +1,7 @@
 """Branches and partitions, as a person sees them: by their keys, and never too many."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from triolet.actors.cli.partitioning import (
 )
 
 from .conftest import Cli
-from .programs import put
+from .programs import ended, put, spawn, triolet, until
 
 
 @pytest.mark.parametrize("words", [["show", "1"], ["show", "1", "--json"], ["doctor"]])
@@ -159,3 +160,59 @@ def test_what_nobody_began_is_pending(folder: Path, cli: Cli) -> None:
     assert (last["failure"], last["started_at"]) == (None, None)
     bad = data["partitions"][2]
     assert (bad["exit_code"], bad["failure"]["message"]) == ("FAILED", "it is broken")
+
+
+NAMELESS = "__ob"
+
+
+def test_what_died_in_a_partition_is_told_by_its_key(folder: Path, cli: Cli) -> None:
+    target = put(folder, "parts") + ":waits"
+    child = spawn("run", target, cwd=folder)
+    until((folder / "began").exists)
+    child.send_signal(signal.SIGKILL)
+    ended(child)
+
+    found = cli("doctor")
+    assert "  step book: STARTED\n    partition account 0000: STARTED\n" in found.out
+    (one,) = json.loads(cli("doctor", "--json").out)["data"]
+    assert [step["node"] for step in one["seen"]["steps"]] == ["book"]
+    last = one["seen"]["evidence"]["step"]
+    assert (last["node"], last["name"]) == ("book", "book, partition account 0000")
+    said = [
+        found,
+        cli("doctor", "--json"),
+        cli("show", "1"),
+        cli("doctor", "--settle", "--yes", "--json"),
+        cli("show", "1"),
+        cli("show", "1", "--json"),
+    ]
+    assert "account 0000  FAILED" in said[4].out
+    assert "failure: book: the process that ran it has died" in said[4].out
+    assert NAMELESS not in "".join(one.out + one.err for one in said)
+    (folder / "go").touch()
+    assert cli("run", target).code == 0
+
+
+def test_a_stop_that_is_awaited_tells_no_derived_name(folder: Path) -> None:
+    child = spawn("run", put(folder, "parts") + ":waits", cwd=folder)
+    until((folder / "began").exists)
+    said = triolet("stop", "1", "--wait", "--json", cwd=folder)
+    ended(child)
+    data = json.loads(said.stdout)["data"]
+    assert [step["status"] for step in data["steps"] if step["node"] == "book"] == [
+        "STOPPED"
+    ]
+    assert NAMELESS not in said.stdout
+
+
+def test_an_unknown_partition_is_found_and_recovered_by_its_key(
+    folder: Path, cli: Cli
+) -> None:
+    ran = cli("run", put(folder, "parts") + ":unsure")
+    assert ran.code == 6
+    found = cli("doctor")
+    assert "  step book: UNKNOWN\n    partition account 0000: UNKNOWN\n" in found.out
+    recovered = cli("recover", "1", "--mark-failed", "--reason", "x", "--yes", "--json")
+    assert recovered.code == 0
+    said = [ran, found, recovered, cli("show", "1"), cli("show", "1", "--json")]
+    assert NAMELESS not in "".join(one.out + one.err for one in said)
