@@ -61,7 +61,7 @@ def test_of_many_only_those_that_matter_are_shown(folder: Path, cli: Cli) -> Non
     assert "    partitions: 1,023 COMPLETED, 1 FAILED" in said.out
     assert said.out.count("account") == 1
     graph = cli("graph", target, "--execution", "1").out
-    assert "book: 1024 x book.worker; 1,023 COMPLETED, 1 FAILED" in graph
+    assert "book: 1024 x book.worker, 1,023 COMPLETED, 1 FAILED" in graph
     assert len(graph.splitlines()) < 40
 
 
@@ -160,6 +160,25 @@ def test_what_nobody_began_is_pending(folder: Path, cli: Cli) -> None:
     assert (last["failure"], last["started_at"]) == (None, None)
     bad = data["partitions"][2]
     assert (bad["exit_code"], bad["failure"]["message"]) == ("FAILED", "it is broken")
+
+
+def test_a_picture_knows_which_steps_of_branches_had_completed(
+    folder: Path, cli: Cli
+) -> None:
+    target = put(folder, "parts") + ":few"
+
+    def statuses(execution: int) -> dict[str, str]:
+        said = cli("graph", target, "--execution", f"{execution}", "--json")
+        found: dict[str, str] = json.loads(said.out)["data"]["statuses"]
+        return found
+
+    for _ in range(3):
+        cli("run", target)
+    (folder / "mended").touch()
+    cli("run", target)
+    every = ["both.join", "fees", "first", "fx"]
+    assert statuses(3) == {"book": "FAILED", **dict.fromkeys(every, "COMPLETED")}
+    assert statuses(4) == dict.fromkeys([*every, "book"], "COMPLETED")
 
 
 NAMELESS = "__ob"
