@@ -1,12 +1,17 @@
 """``triolet doctor``: what has not ended, why, and what mends it."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from uuid import uuid4
 
 from attrs import evolve, frozen
 
-from ...storage.commands import Diagnose, Diagnosis, Operated, Unresolved
+from ...storage.commands import (
+    Diagnose,
+    Diagnosis,
+    Operated,
+    ShowExecution,
+    Unresolved,
+)
 from ...storage.model.errors import Rejection
 from ...storage.model.operation import Directive
 from ...storage.model.partition import is_worker
@@ -16,8 +21,9 @@ from ..kernel.liveness import is_alive
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
-from .formats import MICROS, counted, duration, instant
+from .formats import MICROS, duration, instant
 from .operating import Asked
+from .partitioning import ShownPartition, called_by_key, open_lines, partitions_in
 
 
 @frozen
@@ -27,6 +33,8 @@ class Finding:
     seen: Unresolved
     alive: bool | None
     proposal: Proposal
+    partitions: tuple[ShownPartition, ...] = ()
+    """Instead of the steps of their workers, where it is shown to people."""
 
 
 @frozen
@@ -44,7 +52,7 @@ def diagnose(url: str) -> Answer:
         StoreError: There is no usable store.
     """
     diagnosis = ask(url, Diagnose())
-    findings = [_finding(seen) for seen in diagnosis.unresolved]
+    findings = [_shown(url, _finding(seen)) for seen in diagnosis.unresolved]
     return Answer(findings, _lines(findings, diagnosis))
 
 
@@ -86,6 +94,23 @@ def _finding(seen: Unresolved) -> Finding:
     return Finding(seen, alive, propose(seen, alive))
 
 
+def _shown(url: str, one: Finding) -> Finding:
+    """Put partitions in the place of their workers, whose names tell nothing."""
+    seen = one.seen
+    steps = tuple(step for step in seen.steps if not is_worker(step.node))
+    last = seen.evidence.step
+    if len(steps) == len(seen.steps) and (last is None or not is_worker(last.node)):
+        return one
+    detail = ask(url, ShowExecution(seen.execution.id))
+    named = None if last is None else called_by_key(last, detail.partitions)
+    evidence = evolve(seen.evidence, step=named)
+    return evolve(
+        one,
+        seen=evolve(seen, steps=steps, evidence=evidence),
+        partitions=partitions_in(detail),
+    )
+
+
 def _lines(findings: Iterable[Finding], diagnosis: Diagnosis) -> Iterator[str]:
     for one in findings:
         yield from _finding_lines(one)
@@ -106,11 +131,8 @@ def _finding_lines(one: Finding) -> Iterator[str]:
     if seen.stop is not None:
         yield f"  a stop was requested by {seen.stop.actor}"
     for step in seen.steps:
-        if not is_worker(step.node):
-            yield f"  step {step.node}: {step.status}"
-    workers = Counter(step.status for step in seen.steps if is_worker(step.node))
-    for status, count in sorted(workers.items()):
-        yield f"  {counted(count, 'partition')}: {status}"
+        yield f"  step {step.node}: {step.status}"
+        yield from open_lines(one.partitions, step.node)
     yield f"  {one.proposal.value}" + _command(one)
 
 

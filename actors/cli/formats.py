@@ -1,6 +1,9 @@
-"""How numbers, times and durations are written for people."""
+"""How numbers, times, durations and results are written for people."""
 
 from datetime import UTC, datetime
+
+from ...storage.model.execution import Counts
+from ...storage.model.status import BatchStatus
 
 MICROS = 1_000_000
 
@@ -29,6 +32,24 @@ def duration(seconds: float) -> str:
 def counted(number: int, noun: str) -> str:
     """Write how many: ``1 item``, ``2,000 items``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def exit_text(status: BatchStatus, code: str) -> str:
+    """Write an exit code that tells more than the status."""
+    return "" if code == status.value else str(code)
+
+
+def counts_text(counts: Counts) -> str:
+    """Write the counts of a chunk step; nothing for a step without items."""
+    if not any(counts.all()):
+        return ""
+    parts = [f"{counts.read:,} read", f"{counts.written:,} written"]
+    if counts.filtered:
+        parts.append(f"{counts.filtered:,} filtered")
+    parts.append(counted(counts.committed, "chunk"))
+    if counts.rolled_back:
+        parts.append(f"{counts.rolled_back:,} rolled back")
+    return ", ".join(parts)
 
 
 def elapsed(began: int | None, ended: int | None) -> str:

@@ -1,10 +1,13 @@
 """``triolet graph``: a job as a Mermaid flowchart."""
 
+from collections.abc import Mapping
+
 from ...storage.commands import ExecutionDetail, ShowExecution
 from ...storage.model.errors import InvalidValue
 from ...storage.model.status import BatchStatus
 from ..plan.compile import compile_job
 from ..plan.mermaid import mermaid_lines
+from ..plan.plan import Plan, SplitNode, steps_inside
 from .answers import Answer
 from .asking import ask
 from .partitioning import partitions_in, tally
@@ -30,15 +33,40 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
                 f"is one of job {detail.instance.job!r}, not of {plan.job!r}",
             )
         found = _statuses(detail)
+        found |= _reused_in_branches(url, plan, detail, found)
         nodes = (*plan.nodes, *plan.embedded)
         statuses = {node: found[node] for node in nodes if node in found}
         parts = partitions_in(detail)
         tallies = {
-            one.node: tally(part for part in parts if part.node == one.node)
-            for one in parts
+            node: tally(one for one in parts if one.node == node)
+            for node in {one.node for one in parts}
         }
     lines = list(mermaid_lines(plan, statuses, tallies))
     return Answer({"mermaid": "\n".join(lines), "statuses": statuses}, lines)
+
+
+def _reused_in_branches(
+    url: str, plan: Plan, detail: ExecutionDetail, found: Mapping[str, BatchStatus]
+) -> dict[str, BatchStatus]:
+    """Say which steps of branches had completed before: only their own rows tell.
+
+    Of a split that the execution came to, those count whose latest row is COMPLETED.
+    """
+    missing: set[str] = set()
+    for node in plan.nodes.values():
+        if isinstance(node, SplitNode):
+            steps = {step.id for step in steps_inside(node)}
+            if not found.keys().isdisjoint({node.join, *steps}):
+                missing |= steps - found.keys()
+    reused: dict[str, BatchStatus] = {}
+    while missing and (earlier := detail.execution.restart_of) is not None:
+        detail = ask(url, ShowExecution(earlier))
+        for step in detail.steps:
+            if step.node in missing:
+                missing.remove(step.node)
+                if step.status is BatchStatus.COMPLETED:
+                    reused[step.node] = step.status
+    return reused
 
 
 def _statuses(detail: ExecutionDetail) -> dict[str, BatchStatus]:

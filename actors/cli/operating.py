@@ -28,6 +28,7 @@ from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
 from .failing import UsageInvalid
+from .partitioning import without_workers
 
 WAIT_SECS = 0.2
 """Between two looks at an execution that is being stopped."""
@@ -93,7 +94,8 @@ def stop(url: str, execution_id: int, asked: Asked, *, wait: bool) -> Answer:
     if wait:
         detail = _ended(url, execution_id)
         status = detail.execution.status
-        return Answer(detail, [f"execution {execution_id} is {status}"])
+        line = f"execution {execution_id} is {status}"
+        return Answer(without_workers(detail), [line])
     return Answer(done, _stop_lines(done, gone=_is_orphan(url, execution_id)))
 
 

@@ -1,20 +1,46 @@
-"""Partitions for people: all of a few, a summary of many, and what went wrong."""
+"""Partitions for people: all of a few, a sum of many, and what went wrong.
+
+A partition is called by its step and its key: the rows of its workers have derived
+names, which are never shown.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import TypeAlias
 
 from attrs import evolve, frozen
 
 from ...storage.commands import ExecutionDetail
-from ...storage.model.execution import Counts, Failure
-from ...storage.model.partition import is_worker
+from ...storage.model.execution import Counts, Failure, StepExecution
+from ...storage.model.partition import PartitionExecution, is_worker
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
-from .formats import elapsed, table
+from .formats import counts_text, elapsed, exit_text, table
 
 SHOWN_MAX = 20
-PENDING = "pending"
+
+
+class Waiting(StrEnum):
+    """How a partition stands that nobody works on yet, or any more."""
+
+    PENDING = "pending"
+
+
+Standing: TypeAlias = BatchStatus | Waiting
+
+_ORDER: tuple[Standing, ...] = (
+    BatchStatus.COMPLETED,
+    BatchStatus.UNKNOWN,
+    BatchStatus.FAILED,
+    BatchStatus.STOPPED,
+    BatchStatus.ABANDONED,
+    BatchStatus.STOPPING,
+    BatchStatus.STARTED,
+    Waiting.PENDING,
+)
+"""In which they are counted and listed: what is bad comes early."""
 
 
 @frozen(kw_only=True)
@@ -25,40 +51,62 @@ class ShownPartition:
     """Of the partitioned step."""
     key: str
     ordinal: int
-    status: BatchStatus
+    status: Standing
     exit_code: str
     counts: Counts
-    took: str = ""
-    failure: Failure | None = None
+    failure: Failure | None
+    reused: bool
+    """Completed in an earlier attempt."""
+    started_at: int | None = None
+    ended_at: int | None = None
 
     @property
-    def state(self) -> str:
-        """Write the status; nobody works yet on one that is STARTING."""
-        pending = self.status is BatchStatus.STARTING
-        return PENDING if pending else self.status.value
+    def completed(self) -> bool:
+        """Whether nothing is left of it."""
+        return self.status is BatchStatus.COMPLETED
 
 
 def partitions_in(detail: ExecutionDetail) -> tuple[ShownPartition, ...]:
     """Give the partitions of an execution, with what their workers' rows tell."""
-    workers = {step.id: step for step in (*detail.steps, *detail.reused)}
-    shown = []
-    for one in detail.partitions:
-        worker = workers.get(one.worker_id or 0)
-        shown.append(
-            ShownPartition(
-                node=one.node,
-                key=one.key,
-                ordinal=one.ordinal,
-                status=one.status,
-                exit_code=one.exit_code,
-                counts=one.counts,
-                took=""
-                if worker is None
-                else elapsed(worker.started_at, worker.ended_at),
-                failure=None if worker is None else worker.failure,
-            )
-        )
-    return tuple(shown)
+    workers = {step.id: step for step in detail.steps}
+    return tuple(
+        _shown(one, None if one.worker_id is None else workers.get(one.worker_id))
+        for one in detail.partitions
+    )
+
+
+def _shown(one: PartitionExecution, worker: StepExecution | None) -> ShownPartition:
+    shown = ShownPartition(
+        node=one.node,
+        key=one.key,
+        ordinal=one.ordinal,
+        status=_standing(one.status),
+        exit_code=one.exit_code,
+        counts=one.counts,
+        failure=None,
+        reused=one.worker_id is not None and worker is None,
+    )
+    if worker is None:
+        return shown
+    return evolve(
+        shown,
+        # Those of the partition are not there before its end.
+        counts=worker.counts,
+        failure=_told(worker.failure, one.node),
+        started_at=worker.started_at,
+        ended_at=worker.ended_at,
+    )
+
+
+def _told(failure: Failure | None, node: str) -> Failure | None:
+    """Let a failure name the step, where it names the row of a worker."""
+    if failure is None or not is_worker(failure.where or ""):
+        return failure
+    return evolve(failure, where=node)
+
+
+def _standing(status: BatchStatus) -> Standing:
+    return Waiting.PENDING if status is BatchStatus.STARTING else status
 
 
 def partitions_reported(report: LaunchReport) -> tuple[ShownPartition, ...]:
@@ -68,55 +116,118 @@ def partitions_reported(report: LaunchReport) -> tuple[ShownPartition, ...]:
             node=one.node,
             key=one.key,
             ordinal=one.ordinal,
-            status=one.status if one.began else BatchStatus.STARTING,
+            status=one.status if one.began else Waiting.PENDING,
             exit_code=one.exit_code,
             counts=one.counts,
-            took="reused" if one.reused else "",
             failure=one.failure,
+            reused=one.reused,
         )
         for one in report.partitions
     )
 
 
 def without_workers(detail: ExecutionDetail) -> ExecutionDetail:
-    """Leave out the rows of workers, whose names say nothing to people."""
-    return evolve(
-        detail,
-        steps=tuple(step for step in detail.steps if not is_worker(step.node)),
-        reused=tuple(step for step in detail.reused if not is_worker(step.node)),
-    )
+    """Leave out the rows of workers, of which `partitions_in` tells."""
+    steps = tuple(step for step in detail.steps if not is_worker(step.node))
+    return evolve(detail, steps=steps)
+
+
+def called_by_key(
+    step: StepExecution, partitions: Iterable[PartitionExecution]
+) -> StepExecution | None:
+    """Give a step; the row of a worker is called by the step and key of its partition.
+
+    Returns:
+        None for a worker of none of the partitions.
+    """
+    if not is_worker(step.node):
+        return step
+    for one in partitions:
+        if one.worker_id == step.id:
+            name = f"{one.node}, partition {one.key}"
+            failure = _told(step.failure, one.node)
+            return evolve(step, node=one.node, name=name, failure=failure)
+    return None
+
+
+def open_lines(partitions: Iterable[ShownPartition], node: str) -> Iterator[str]:
+    """Write the partitions of one step that are at work or UNKNOWN."""
+    own = [
+        one
+        for one in _of(partitions, node)
+        if isinstance(one.status, BatchStatus) and not one.status.finished
+    ]
+    own.sort(key=lambda one: _ORDER.index(one.status))
+    for one in own[:SHOWN_MAX]:
+        yield f"    partition {one.key}: {one.status}"
+    yield from _more(own)
 
 
 def tally(partitions: Iterable[ShownPartition]) -> str:
     """Count partitions by status: ``1,020 COMPLETED, 3 FAILED, 1 pending``."""
-    counts = Counter(one.state for one in partitions)
-    return ", ".join(f"{counts[state]:,} {state}" for state in sorted(counts))
+    counts = Counter(one.status for one in partitions)
+    return ", ".join(f"{counts[one]:,} {one}" for one in _ORDER if counts[one])
 
 
-def partition_lines(
-    partitions: Sequence[ShownPartition], node: str, few: int = SHOWN_MAX
-) -> Iterator[str]:
+def shown_lines(partitions: Sequence[ShownPartition], node: str) -> Iterator[str]:
     """Write the partitions of one step: all of a few, else what is not completed."""
-    own = [one for one in partitions if one.node == node]
-    if not own:
-        return
-    yield f"    partitions: {tally(own)}"
-    shown = own
-    if len(own) > few:
-        shown = [one for one in own if one.status is not BatchStatus.COMPLETED]
-    ordered = sorted(shown, key=lambda one: one.key)
-    rows = [
-        [
-            "      " + one.key,
-            one.state,
-            "" if one.exit_code in (one.status.value, "UNKNOWN") else one.exit_code,
-            one.took,
-        ]
-        for one in ordered[:SHOWN_MAX]
+    own = _of(partitions, node)
+    few = len(own) <= SHOWN_MAX
+    yield from _lines(own, [one for one in own if few or not one.completed])
+
+
+def reported_lines(partitions: Sequence[ShownPartition], node: str) -> Iterator[str]:
+    """Write what a launch did to the partitions of one step, and what went wrong."""
+    own = _of(partitions, node)
+    bad = [
+        one
+        for one in own
+        if one.failure is not None
+        or not (one.completed or one.status is Waiting.PENDING)
     ]
-    for line, one in zip(table(rows) if rows else (), ordered, strict=False):
+    yield from _lines(own, bad)
+
+
+def _of(partitions: Iterable[ShownPartition], node: str) -> list[ShownPartition]:
+    return sorted(
+        (one for one in partitions if one.node == node), key=lambda one: one.key
+    )
+
+
+def _lines(
+    every: Sequence[ShownPartition], shown: Sequence[ShownPartition]
+) -> Iterator[str]:
+    if not every:
+        return
+    reused = sum(one.reused for one in every)
+    before = f" ({reused:,} reused)" if reused else ""
+    yield f"    partitions: {tally(every)}{before}"
+    if len(shown) < len(every):
+        shown = sorted(shown, key=lambda one: _ORDER.index(one.status))
+    first = shown[:SHOWN_MAX]
+    for line, one in zip(table([_row(one) for one in first]), first, strict=True):
         yield line
         if one.failure is not None:
             yield "        failure: " + failure_text(one.failure)
-    if len(ordered) > SHOWN_MAX:
-        yield f"      ... and {len(ordered) - SHOWN_MAX:,} more"
+    yield from _more(shown, "      ")
+
+
+def _more(every: Sequence[ShownPartition], indent: str = "    ") -> Iterator[str]:
+    if len(every) > SHOWN_MAX:
+        yield f"{indent}...and {len(every) - SHOWN_MAX:,} more"
+
+
+def _row(one: ShownPartition) -> list[str]:
+    code = ""
+    took = "reused" if one.reused else ""
+    if isinstance(one.status, BatchStatus) and not one.status.active:
+        code = exit_text(one.status, one.exit_code)
+        if one.ended_at is not None:
+            took = elapsed(one.started_at, one.ended_at)
+    return [
+        "      " + one.key,
+        one.status.value,
+        code,
+        took,
+        counts_text(one.counts),
+    ]

@@ -1,100 +1,29 @@
-"""What a person sees while a job runs: one rewritten line, or plain ones without.
+"""What a person sees while a job runs: rewritten lines, or plain ones without a terminal.
 
-Numbers are counts and a fraction that the reader knows; nothing is invented. After a
-restart both include what earlier attempts did.
+There is a line for each step that runs; all partitions of a step share one.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from threading import RLock
 from typing import TextIO
 
-from attrs import define, field, frozen
+from attrs import define, field
 
-from ...storage.model.execution import NO_COUNTS, Counts
-from ...storage.model.status import BatchStatus
+from ...storage.model.execution import NO_COUNTS
 from ..job.events import Event, EventKind
-from .formats import counted, duration
+from .block import Block
+from .formats import counted
+from .pace import Divided, Running, is_bad, key_text
 
 REWRITES_PER_SEC = 10
 PLAIN_LINE_SECS = 5.0
+NAMED_MAX = 20
+"""How many partitions of a step are named because they failed."""
+_AGAIN = "Ctrl-C again ends the process now"
 
 
-@frozen(kw_only=True)
-class Pace:
-    """How far a step has come, as of now."""
-
-    node: str
-    items: int
-    done: int
-    """Items of this attempt."""
-    seconds: float
-    fraction: float | None = None
-    begun_at: float = 0.0
-    """The fraction with which this attempt began."""
-
-    def line(self) -> str:
-        """Write it: step, items, items per second, elapsed, percentage, time left."""
-        parts = [f"{self.node}:"]
-        if self.items:
-            parts.append(counted(self.items, "item") + ",")
-        if self.done and self.seconds > 0:
-            parts.append(f"{self.done / self.seconds:,.0f}/s,")
-        parts.append(duration(self.seconds))
-        if self.fraction is not None:
-            parts[-1] += ","
-            parts.append(f"{int(self.fraction * 100)}%")
-            left = self._seconds_left(self.fraction)
-            if left is not None:
-                parts[-1] += ","
-                parts.append(f"{duration(left)} left")
-        return " ".join(parts)
-
-    def _seconds_left(self, fraction: float) -> float | None:
-        gained = fraction - self.begun_at
-        if gained <= 0 or self.seconds <= 0:
-            return None
-        return (1 - fraction) / gained * self.seconds
-
-
-@define(eq=False)
-class _Running:
-    node: str
-    began: float
-    base: Counts
-    counts: Counts
-    fraction: float | None = None
-    begun_at: float | None = None
-
-    def pace(self, now: float) -> Pace:
-        return Pace(
-            node=self.node,
-            items=self.counts.read,
-            done=self.counts.read - self.base.read,
-            seconds=now - self.began,
-            fraction=self.fraction,
-            begun_at=self.begun_at or 0.0,
-        )
-
-
-@define(eq=False)
-class _Divided:
-    """A partitioned step: what its workers have come to."""
-
-    node: str
-    began: float
-    running: int = 0
-    done: int = 0
-    items: int = 0
-
-    def line(self, now: float) -> str:
-        """Write it: partitions that are done and running, items, elapsed."""
-        parts = [f"{self.node}: {counted(self.done, 'partition')} done"]
-        if self.running:
-            parts.append(f"{self.running:,} running")
-        if self.items:
-            parts.append(counted(self.items, "item"))
-        return ", ".join([*parts, duration(now - self.began)])
+def _usual_size() -> tuple[int, int]:
+    return 80, 24
 
 
 @define(eq=False)
@@ -104,131 +33,106 @@ class Progress:
     Args:
         stream: Where to, standard error as a rule.
         clock: Seconds that never go back.
-        rewrites: Whether the stream is a terminal, whose line can be rewritten.
-        width: Columns of the terminal.
+        rewrites: Whether the stream is a terminal, whose lines can be rewritten.
+        size: Gives columns and rows of the terminal.
     """
 
     stream: TextIO
     clock: Callable[[], float]
     rewrites: bool
-    width: int = 80
-    _running: dict[int | None, _Running] = field(factory=dict, init=False)
-    """By step execution: branches run side by side."""
-    _divided: dict[str, _Divided] = field(factory=dict, init=False)
-    """By node."""
+    size: Callable[[], tuple[int, int]] = _usual_size
+    _running: dict[int | str | None, Running | Divided] = field(
+        factory=dict, init=False
+    )
+    """Steps by their execution, partitioned ones by their node."""
     _wrote: float = field(default=float("-inf"), init=False)
-    _shown: bool = field(default=False, init=False)
+    _block: Block = field(init=False)
     _lock: RLock = field(factory=RLock, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._block = Block(self.stream, self.size)
 
     def __call__(self, event: Event) -> None:
         """Take in an event."""
-        if event.partition is not None:
-            self._partition(event)
-            return
-        match event.kind:
-            case EventKind.STEP_STARTED:
-                counts = event.counts or NO_COUNTS
-                node = event.node or "?"
-                running = _Running(node, self.clock(), counts, counts)
-                if not self._running:
-                    self._wrote = self.clock()
-                self._running[event.step_id] = running
-                if counts.read:
-                    self.note(f"{node}: continues after {counted(counts.read, 'item')}")
-            case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
-                self._progressed(event)
-            case EventKind.STEP_RESULT_COMMITTED:
-                self._ended(event)
-            case EventKind.COMPLETED_STEP_REUSED:
-                self.note(f"{event.node}: reused, it had completed")
-            case EventKind.STOP_WAITING:
-                self.note(f"{event.message}; Ctrl-C again ends the process now")
-            case EventKind.LAUNCH_WAITING:
-                self.note(event.message or "waiting")
+        with self._lock:
+            if event.partition is not None:
+                self._partition(event)
+            else:
+                self._other(event)
 
     def tick(self) -> None:
-        """Go on as time goes by, also when nothing is heard of the step."""
+        """Go on as time goes by, also when nothing is heard of any step."""
         with self._lock:
             now = self.clock()
-            pause = 1 / REWRITES_PER_SEC if self.rewrites else PLAIN_LINE_SECS
-            lines = [one.pace(now).line() for one in self._running.values()]
-            lines += [one.line(now) for one in self._divided.values()]
-            if lines and now - self._wrote >= pause:
+            every = self._running.values()
+            if not self.rewrites:
+                for one in every:
+                    if now - one.wrote >= PLAIN_LINE_SECS:
+                        one.wrote = now
+                        self._block.note(one.lines(now)[0])
+            elif every and now - self._wrote >= 1 / REWRITES_PER_SEC:
                 self._wrote = now
-                self._show(lines)
+                self._block.show([line for one in every for line in one.lines(now)])
 
     def note(self, text: str) -> None:
         """Write a line that stays; from any thread."""
         with self._lock:
-            self._clear()
-            self._write(text + "\n")
+            self._block.note(text)
 
-    def _partition(self, event: Event) -> None:
+    def end(self) -> None:
+        """Leave no line behind that would be rewritten."""
+        with self._lock:
+            self._running.clear()
+            self._block.erase()
+
+    def _other(self, event: Event) -> None:
+        """Take in an event that is not one of a partition."""
         node = event.node or "?"
-        divided = self._divided.get(node)
-        if divided is None:
-            divided = self._divided[node] = _Divided(node, self.clock())
-            self._wrote = self.clock()
         match event.kind:
             case EventKind.STEP_STARTED:
-                divided.running += 1
+                counts = event.counts or NO_COUNTS
+                self._begin(event.step_id, Running(node, self.clock(), counts))
+                if counts.read:
+                    self.note(f"{node}: continues after {counted(counts.read, 'item')}")
+            case EventKind.PARTITIONS_PLANNED:
+                total, completed = event.total or 0, event.completed or 0
+                divided = Divided(node, self.clock(), total, completed)
+                self._begin(node, divided)
+                if completed:
+                    self.note(f"{node}: continues after {divided.share}")
+            case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
+                running = self._running.get(event.step_id)
+                if isinstance(running, Running):
+                    running.hear(event)
+                    self.tick()
             case EventKind.STEP_RESULT_COMMITTED:
-                divided.running -= 1
-                divided.done += event.status is BatchStatus.COMPLETED
-                divided.items += 0 if event.counts is None else event.counts.read
-                if event.status is not BatchStatus.COMPLETED:
-                    self.note(f"{node}, partition {event.partition}: {event.status}")
+                key = event.step_id if event.step_id in self._running else node
+                ended = self._running.pop(key, None)
+                if ended is not None:
+                    self.note(ended.ending(event, self.clock()))
+            case EventKind.COMPLETED_STEP_REUSED:
+                self.note(f"{node}: reused, it had completed")
             case EventKind.STOP_WAITING:
+                self.note(f"{event.message}; {_AGAIN}")
+            case EventKind.LAUNCH_WAITING:
                 self.note(event.message or "waiting")
-        self.tick()
 
-    def _progressed(self, event: Event) -> None:
-        running = self._running.get(event.step_id)
-        if running is None:
+    def _begin(self, key: int | str | None, what: Running | Divided) -> None:
+        if not self._running:
+            # What is quick shows only its end.
+            self._wrote = self.clock()
+        self._running[key] = what
+
+    def _partition(self, event: Event) -> None:
+        divided = self._running.get(event.node)
+        if not isinstance(divided, Divided):
             return
-        heard = event.counts or running.counts
-        if heard.read >= running.counts.read:
-            running.counts = heard
-        if event.fraction is not None:
-            running.fraction = max(running.fraction or 0.0, event.fraction)
-            if running.begun_at is None:
-                running.begun_at = self._fraction_before(running, event.fraction)
+        divided.hear(event, self.clock())
+        which = f"{divided.name}, partition {key_text(event)}"
+        match event.kind:
+            case EventKind.STEP_RESULT_COMMITTED if is_bad(event):
+                if divided.failed <= NAMED_MAX:
+                    self.note(f"{which}: {event.status}")
+            case EventKind.STOP_WAITING if divided.stuck == 1:
+                self.note(f"{which}: {event.message}; {_AGAIN}")
         self.tick()
-
-    def _fraction_before(self, running: _Running, fraction: float) -> float:
-        """Estimate by items where this attempt began; exact for a fresh step."""
-        read = running.counts.read
-        return fraction * running.base.read / read if read else 0.0
-
-    def _show(self, lines: Sequence[str]) -> None:
-        if self.rewrites:
-            self._clear()
-            self._write(" | ".join(lines)[: self.width - 1])
-            self._shown = True
-        else:
-            self._write("".join(f"{line}\n" for line in lines))
-
-    def _write(self, text: str) -> None:
-        """Write, unless nobody can hear it: progress never ends a job."""
-        with suppress(OSError):
-            self.stream.write(text)
-            self.stream.flush()
-
-    def _ended(self, event: Event) -> None:
-        divided = self._divided.pop(event.node or "?", None)
-        if divided is not None:
-            done = counted(divided.done, "partition")
-            seconds = duration(self.clock() - divided.began)
-            self.note(f"{divided.node}: {event.status}, {done} done, {seconds}")
-        running = self._running.pop(event.step_id, None)
-        if running is None:
-            return
-        counts = event.counts or running.counts
-        seconds = duration(self.clock() - running.began)
-        items = f", {counted(counts.read, 'item')}" if counts.read else ""
-        self.note(f"{running.node}: {event.status}{items}, {seconds}")
-
-    def _clear(self) -> None:
-        if self._shown:
-            self._write("\r\x1b[K")
-            self._shown = False

@@ -1,16 +1,16 @@
 """The report of a launch, for people."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ...storage.commands import StartLimitReached
 from ...storage.model.errors import listed
-from ...storage.model.execution import Counts
 from ...storage.model.parameters import RESERVED_PREFIX
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
-from .formats import counted, duration, table
-from .partitioning import partition_lines, partitions_reported
+from ..plan.plan import Plan, SplitNode, steps_inside
+from .formats import counts_text, duration, exit_text, table
+from .partitioning import partitions_reported, reported_lines
 
 _NEXT = {
     BatchStatus.FAILED: "to continue it, mend the cause and give the same command again",
@@ -20,8 +20,16 @@ _NEXT = {
 }
 
 
-def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
-    """Write the whole report; why the job failed is in `outcome_of`."""
+def report_lines(
+    report: LaunchReport, seconds: float, plan: Plan | None = None
+) -> Iterator[str]:
+    """Write the whole report; why the job failed is in `outcome_of`.
+
+    Args:
+        report: Of the launch.
+        seconds: How long it took.
+        plan: Of the job; tells which steps stand in which split.
+    """
     anew = f", run {report.run}" if report.run is not None else ""
     yield (
         f"job {report.job}: {report.status} in {duration(seconds)} "
@@ -33,20 +41,7 @@ def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
         yield f"  continued execution {report.restart_of}"
     if report.reused:
         yield "  " + _parameters(report)
-    rows = [
-        [
-            "  " + step.node,
-            "reused" if step.reused else "run",
-            step.status.value,
-            exit_text(step.status, step.exit_code),
-            counts_text(step.counts),
-        ]
-        for step in report.steps
-    ]
-    partitions = partitions_reported(report)
-    for line, step in zip(table(rows) if rows else (), report.steps, strict=False):
-        yield line
-        yield from partition_lines(partitions, step.node, few=0)
+    yield from _steps(report, {} if plan is None else _splits(plan))
     if report.status in _NEXT:
         yield "  " + _next(report)
         if (
@@ -55,6 +50,41 @@ def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
             and not _limited(report)
         ):
             yield f"  with --run {report.run}, and without --new"
+
+
+def _steps(report: LaunchReport, splits: Mapping[str, str]) -> Iterator[str]:
+    """Write the steps; those of branches stand below their split."""
+    nodes: list[str] = []
+    rows: list[list[str]] = []
+    for step in report.steps:
+        split = splits.get(step.node)
+        if split is not None and split not in nodes:
+            nodes.append(split)
+            rows.append(["  " + split, "", "", "", ""])
+        nodes.append(step.node)
+        rows.append(
+            [
+                ("  " if split is None else "    ") + step.node,
+                "reused" if step.reused else "run",
+                step.status.value,
+                exit_text(step.status, step.exit_code),
+                counts_text(step.counts),
+            ]
+        )
+    partitions = partitions_reported(report)
+    for line, node in zip(table(rows), nodes, strict=True):
+        yield line
+        yield from reported_lines(partitions, node)
+
+
+def _splits(plan: Plan) -> dict[str, str]:
+    """Map the steps of branches to their split."""
+    return {
+        step.id: node.id
+        for node in plan.nodes.values()
+        if isinstance(node, SplitNode)
+        for step in steps_inside(node)
+    }
 
 
 def _parameters(report: LaunchReport) -> str:
@@ -74,24 +104,6 @@ def _next(report: LaunchReport) -> str:
 def _limited(report: LaunchReport) -> bool:
     failure = report.failure
     return failure is not None and failure.code == StartLimitReached.code
-
-
-def exit_text(status: BatchStatus, code: str) -> str:
-    """Write an exit code that tells more than the status."""
-    return "" if code == status.value else str(code)
-
-
-def counts_text(counts: Counts) -> str:
-    """Write the counts of a chunk step; nothing for a step without items."""
-    if not any(counts.all()):
-        return ""
-    parts = [f"{counts.read:,} read", f"{counts.written:,} written"]
-    if counts.filtered:
-        parts.append(f"{counts.filtered:,} filtered")
-    parts.append(counted(counts.committed, "chunk"))
-    if counts.rolled_back:
-        parts.append(f"{counts.rolled_back:,} rolled back")
-    return ", ".join(parts)
 
 
 def outcome_of(report: LaunchReport, *, debug: bool = False) -> str:

@@ -1,10 +1,10 @@
 """``triolet run``: one launch, with signals, progress and a report."""
 
 import logging
-import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from io import StringIO
 
 import trio
@@ -23,6 +23,7 @@ from ..plan.compile import CompiledJob, compile_job
 from ..runtime import Runtime
 from .answers import Answer
 from .asking import ask
+from .block import terminal_size
 from .exit_codes import BY_STATUS, DONE
 from .failing import UsageInvalid
 from .output import plain
@@ -87,8 +88,11 @@ def run_job(
         _log_to(progress, debug)
         began = time.monotonic()
         launch = _Launch(url, job, given, progress, interruptions)
-        report = trio.run(launch.run, mode)
-        lines = list(report_lines(report, time.monotonic() - began))
+        try:
+            report = trio.run(launch.run, mode)
+        finally:
+            progress.end()
+        lines = list(report_lines(report, time.monotonic() - began, job.plan))
     code = BY_STATUS[report.status]
     why = None if code == DONE else outcome_of(report, debug=debug)
     return Answer(report, lines, code, warning=why)
@@ -149,10 +153,10 @@ class _Launch:
 
 
 def _progress() -> Progress:
-    width = shutil.get_terminal_size().columns
     # There is none where standard error is closed.
     stream = StringIO() if sys.stderr is None else sys.stderr
-    return Progress(stream, time.monotonic, stream.isatty(), width)
+    size = partial(terminal_size, stream)
+    return Progress(stream, time.monotonic, stream.isatty(), size)
 
 
 class _Notes(logging.Handler):

@@ -22,14 +22,13 @@ from ..job.wording import failure_text
 from ..kernel.liveness import is_alive
 from .answers import Answer
 from .asking import ask
-from .formats import elapsed, instant, table
+from .formats import counts_text, elapsed, exit_text, instant, table
 from .partitioning import (
     ShownPartition,
-    partition_lines,
     partitions_in,
+    shown_lines,
     without_workers,
 )
-from .reporting import counts_text, exit_text
 
 
 @frozen
@@ -158,7 +157,7 @@ def _steps(
         yield line
         if step.failure is not None:
             yield "    failure: " + failure_text(step.failure)
-        yield from partition_lines(partitions, step.node)
+        yield from shown_lines(partitions, step.node)
 
 
 def _reused(steps: tuple[StepExecution, ...]) -> Iterator[str]:

@@ -31,6 +31,8 @@ class EventKind(StrEnum):
     STEP_RESULT_COMMITTED = "flow.step_result_committed"
     DECISION_COMMITTED = "flow.decision_committed"
     COMPLETED_STEP_REUSED = "flow.completed_step_reused"
+    PARTITIONS_PLANNED = "flow.partitions_planned"
+    """The plan of a partitioned step is durable, made now or in an earlier attempt."""
     START_LIMIT_EXCEEDED = "step.start_limit_exceeded"
     STOP_REQUESTED = "job.stop_requested"
     STOP_WAITING = "job.stop_waiting"
@@ -49,6 +51,10 @@ class Event:
     node: str | None = None
     partition: str | None = None
     """Key of the partition that a worker of the node does."""
+    total: int | None = None
+    """How many partitions were planned."""
+    completed: int | None = None
+    """How many of them earlier attempts have completed."""
     step_id: int | None = None
     target: Target | None = None
     status: BatchStatus | None = None
@@ -78,6 +84,10 @@ class Announcer:
     instance_id: int | None = None
     execution_id: int | None = None
     attempt: int | None = None
+    node: str | None = None
+    """Of the manager, when all that is told is of one partition's worker."""
+    partition: str | None = None
+    """Key of that partition."""
     active: bool = field(init=False)
     """Whether anybody listens: without, events need not be made."""
 
@@ -89,6 +99,8 @@ class Announcer:
         """Hand an event to the sink, its correlation filled in."""
         if self.sink is None:
             return
+        if self.partition is not None:
+            event = evolve(event, node=self.node, partition=self.partition)
         try:
             self.sink(
                 evolve(

@@ -134,6 +134,7 @@ class JobExecution(Walk):
                 return await self._plan(action)
             case RunPartitions():
                 await trio.lowlevel.checkpoint_if_cancelled()
+                self._tell(_planned(action))
                 manager = PartitionManager(action, self._job, self._environment)
                 return self._traversal.partitioned(await self._side_by_side(manager))
             case _:
@@ -230,6 +231,17 @@ class JobExecution(Walk):
             restart_of=opened.restart_of,
             took_over=opened.took_over,
         )
+
+
+def _planned(action: RunPartitions) -> Event:
+    return Event(
+        kind=EventKind.PARTITIONS_PLANNED,
+        node=action.node.id,
+        step_id=action.manager_id,
+        counts=action.counts,
+        total=action.total,
+        completed=action.total - len(action.partitions),
+    )
 
 
 def _seen(row: LatestRow) -> Observation:

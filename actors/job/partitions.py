@@ -13,7 +13,6 @@ from ..plan.lowering import step_node
 from ..plan.partitioned import PartitionTraversal
 from .boundary import Where
 from .context import Partition
-from .events import Event
 from .fan import Fan, Line
 from .step import Environment
 
@@ -69,10 +68,11 @@ class PartitionWorker(Line):
         environment: Environment,
         definition: PartitionedStep,
     ) -> None:
-        super().__init__(job, engine, environment)
+        one = engine.partition
+        announcer = evolve(environment.announcer, node=engine.node, partition=one.key)
+        super().__init__(job, engine, evolve(environment, announcer=announcer))
         self._definition = definition
         self._manager = engine.node
-        one = engine.partition
         what = f"the context of partition {one.ordinal} of {engine.node!r}"
         self._partition = Partition(
             key=one.key,
@@ -101,7 +101,3 @@ class PartitionWorker(Line):
 
     def _partition_of(self) -> Partition:
         return self._partition
-
-    def _tell(self, event: Event) -> None:
-        key = self._partition.key
-        super()._tell(evolve(event, node=self._manager, partition=key))

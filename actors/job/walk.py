@@ -87,6 +87,8 @@ class Walk:
         self._engine = engine
         self._environment = environment
         self._running: StepRun | None = None
+        self._step: Step | None = None
+        """The one that ran last; its row may have a name that tells people nothing."""
         self._scope = trio.CancelScope()
         self._asyncio = SharedAsyncio(environment.nursery)
         self._loop = get_ident()
@@ -224,7 +226,7 @@ class Walk:
         try:
             reply = await self._environment.store.ask(command)
         except WriteFailed as exc:
-            return self._engine.unwritten(self._unwritten(command, exc))
+            return self._engine.unwritten(self._unwritten(exc))
         except StaleVersion:
             if (
                 command.finish is None
@@ -241,11 +243,9 @@ class Walk:
             for event in narrate(command, reply, self._engine.steps):
                 self._tell(event)
 
-    def _unwritten(self, command: Advance, exc: WriteFailed) -> StepResult:
-        assert command.finish is not None
-        step_id = command.finish.step_id
-        (node,) = (one.node for one in self._engine.steps if one.step_id == step_id)
-        where = Where(node, "write_failed")
+    def _unwritten(self, exc: WriteFailed) -> StepResult:
+        assert self._step is not None, "no step ran that could have written"
+        where = Where(self._step.id, "write_failed")
         boundary = self._environment.boundary
         match boundary.failed(where, exc.cause):
             case ComponentFailed(failure=failure):
@@ -285,7 +285,7 @@ class Walk:
                 )
             )
         running = StepRun(step, row, work, ctx, self._environment, self._scope)
-        self._running = running
+        self._running, self._step = running, step
         within = logs.step_id.set(row.step_id)
         try:
             result = await running.run()

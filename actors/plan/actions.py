@@ -166,6 +166,12 @@ class RunPartitions:
     node: PartitionedNode
     partitions: tuple["PartitionTraversal", ...]
     """Engines of those that are not completed, in the order of the plan."""
+    manager_id: int
+    """The step execution of the partitioned step."""
+    total: int
+    """How many partitions there are."""
+    counts: Counts
+    """Of those that earlier attempts have completed."""
 
 
 @frozen

@@ -154,8 +154,10 @@ class Dividing(Stepping):
             engines = engines_of(
                 node, partitions, self._history, self._failures, self._ids
             )
-            self._work = _Work(partitions, engines)
-            return RunPartitions(node, engines)
+            work = self._work = _Work(partitions, engines)
+            return RunPartitions(
+                node, engines, reply.start.step_id, len(partitions), work.counts
+            )
 
         return self._commit(then, start=start)
 

@@ -77,7 +77,7 @@ def _node_lines(
         case PartitionedNode():
             many = "n" if node.partition_count is None else node.partition_count
             worker = f"{many} x {_label(node.worker.id)}"
-            stands = f"; {tally}" if tally else ""
+            stands = f", {tally}" if tally else ""
             yield f'  {number}[["{label}: {worker}{stands}"]]'
         case SplitNode():
             yield f'  subgraph {number}["{label}"]'

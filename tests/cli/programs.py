@@ -161,14 +161,24 @@ def plan(ctx): return [(f"account {at:04}", {}) for at in range(ctx.partitions)]
 async def book(ctx):
     if ctx.partition.ordinal == 3 and not Path("mended").exists():
         raise ValueError("it is broken")
-def parts(count):
+async def wait(ctx):
+    with open("began", "a") as file:
+        file.write("x")
+    if not Path("go").exists():
+        await trio.sleep_forever()
+async def unsure(ctx):
+    raise OutcomeUnknown("the bank did not answer")
+def parts(count, book=book, **settings):
     return Job("parts", [
         Step("first", lambda ctx: None),
         Split("both", [Step("fx", lambda ctx: None), Step("fees", lambda ctx: None)]),
-        PartitionedStep("book", book, plan, count, on_failure="drain_siblings"),
+        PartitionedStep("book", book, plan, count, **settings),
     ])
-few = parts(4)
-many = parts(1024)
+few = parts(4, on_failure="drain_siblings")
+many = parts(1024, on_failure="drain_siblings")
+one_by_one = parts(4, max_workers=1)
+waits = parts(4, wait, max_workers=1)
+unsure = parts(4, unsure, max_workers=1)
 """
 )
 """Books accounts; the third one is broken until the file ``mended`` is there."""

@@ -3,12 +3,16 @@
 import re
 from io import StringIO
 
+import pytest
 from attrs import define, field
 
 from triolet.actors import BatchStatus, Counts, Event, EventKind
-from triolet.actors.cli.progress import PLAIN_LINE_SECS, Pace, Progress
+from triolet.actors.cli.block import fitted, terminal_size
+from triolet.actors.cli.pace import WORKERS_SHOWN_MAX, Pace
+from triolet.actors.cli.progress import NAMED_MAX, PLAIN_LINE_SECS, Progress
 
 ERASE = "\r\x1b[K"
+ERASE_ABOVE = "\x1b[A\x1b[K"
 
 
 @define(eq=False)
@@ -17,13 +21,17 @@ class Screen:
 
     rewrites: bool
     width: int = 80
+    height: int = 24
     now: float = 100.0
     stream: StringIO = field(factory=StringIO)
     progress: Progress = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.progress = Progress(
-            self.stream, lambda: self.now, self.rewrites, self.width
+            self.stream,
+            lambda: self.now,
+            self.rewrites,
+            lambda: (self.width, self.height),
         )
 
     def start(self, read: int = 0) -> None:
@@ -225,13 +233,22 @@ def test_progress_that_nobody_can_see_harms_nobody() -> None:
     assert screen.text == ""
 
 
-def test_what_runs_side_by_side_is_on_one_line() -> None:
-    screen = Screen(rewrites=True)
-    for step_id, node in enumerate(("fx", "fees"), 1):
+def start(screen: Screen, *nodes: str) -> None:
+    """Start steps; each has its place as the number of its execution."""
+    for step_id, node in enumerate(nodes, 1):
         screen.progress(Event(kind=EventKind.STEP_STARTED, node=node, step_id=step_id))
-    screen.now += 2
+
+
+def tick(screen: Screen, after: float = 1.0) -> None:
+    screen.now += after
     screen.progress.tick()
-    assert screen.text == "fx: 2.0 s | fees: 2.0 s"
+
+
+def test_what_runs_side_by_side_has_a_line_each() -> None:
+    screen = Screen(rewrites=True)
+    start(screen, "fx", "fees")
+    tick(screen, 2)
+    assert screen.text == "fx: 2.0 s\nfees: 2.0 s"
     screen.progress(
         Event(
             kind=EventKind.STEP_RESULT_COMMITTED,
@@ -240,37 +257,206 @@ def test_what_runs_side_by_side_is_on_one_line() -> None:
             status=BatchStatus.COMPLETED,
         )
     )
-    screen.now += 1
-    screen.progress.tick()
-    assert screen.text.endswith(f"{ERASE}fx: COMPLETED, 2.0 s\nfees: 3.0 s")
-
-
-def test_partitions_are_counted_and_only_bad_ones_are_named() -> None:
-    screen = Screen(rewrites=False)
-
-    def tell(kind: EventKind, key: str, status: BatchStatus | None = None) -> None:
-        counts = Counts(read=10)
-        screen.progress(
-            Event(kind=kind, node="book", partition=key, status=status, counts=counts)
-        )
-
-    for key in "abc":
-        tell(EventKind.STEP_STARTED, key)
-    for key in "ab":
-        tell(EventKind.STEP_RESULT_COMMITTED, key, BatchStatus.COMPLETED)
-    screen.now += PLAIN_LINE_SECS
-    screen.progress.tick()
-    tell(EventKind.STEP_RESULT_COMMITTED, "c", BatchStatus.FAILED)
-    screen.progress(
-        Event(
-            kind=EventKind.STEP_RESULT_COMMITTED,
-            node="book",
-            step_id=1,
-            status=BatchStatus.FAILED,
-        )
+    tick(screen)
+    assert screen.text.endswith(
+        f"{ERASE}{ERASE_ABOVE}fx: COMPLETED, 2.0 s\nfees: 3.0 s"
     )
-    assert screen.text.splitlines()[-3:] == [
-        "book: 2 partitions done, 1 running, 20 items, 5.0 s",
-        "book, partition c: FAILED",
-        "book: FAILED, 2 partitions done, 5.0 s",
+    screen.progress.end()
+    assert screen.text.endswith(f"fees: 3.0 s{ERASE}")
+
+
+def test_without_a_terminal_each_has_a_line_now_and_then() -> None:
+    screen = Screen(rewrites=False)
+    start(screen, "fx")
+    screen.now += PLAIN_LINE_SECS - 1
+    screen.progress(Event(kind=EventKind.STEP_STARTED, node="fees", step_id=9))
+    for _ in range(10):
+        tick(screen)
+    assert [line.split(":")[0] for line in screen.text.splitlines()] == [
+        "fx",
+        "fees",
+        "fx",
+        "fees",
     ]
+
+
+def test_a_low_terminal_shows_what_has_room() -> None:
+    screen = Screen(rewrites=True, height=3)
+    start(screen, *"abcdef")
+    tick(screen)
+    tick(screen)
+    shown = f"a: 1.0 s\nb: 1.0 s{ERASE}{ERASE_ABOVE}a: 2.0 s\nb: 2.0 s"
+    assert screen.text == shown
+
+
+def test_the_narrowest_terminal_breaks_nothing() -> None:
+    screen = Screen(rewrites=True, width=1, height=1)
+    start(screen, "fx", "\N{SNOWMAN}")
+    tick(screen)
+    assert screen.text == ""
+
+
+def test_a_line_is_cut_by_the_cells_that_it_takes() -> None:
+    assert fitted("load: 5 items", 6) == "load: "
+    assert fitted("\u8ca0\u8377: 5 items", 6) == "\u8ca0\u8377: "
+    assert fitted("\u8ca0\u8377", 4) == "\u8ca0\u8377"
+    assert fitted("\u8ca0", 0) == ""
+
+
+def test_a_stream_without_a_terminal_has_the_usual_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    monkeypatch.setenv("LINES", "11")
+    assert terminal_size(StringIO()) == (44, 11)
+
+
+@define(eq=False)
+class Parts:
+    """The events of one partitioned step."""
+
+    screen: Screen
+    total: int = 4
+
+    def plan(self, completed: int = 0) -> None:
+        self.screen.progress(
+            Event(
+                kind=EventKind.PARTITIONS_PLANNED,
+                node="book",
+                step_id=1,
+                total=self.total,
+                completed=completed,
+            )
+        )
+
+    def tell(
+        self,
+        kind: EventKind,
+        key: str,
+        status: BatchStatus | None = None,
+        read: int = 0,
+        message: str | None = None,
+    ) -> None:
+        self.screen.progress(
+            Event(
+                kind=kind,
+                node="book",
+                partition=key,
+                step_id=sum(map(ord, key)),
+                status=status,
+                counts=Counts(read=read),
+                message=message,
+            )
+        )
+
+    def start(self, *keys: str, read: int = 0) -> None:
+        for key in keys:
+            self.tell(EventKind.STEP_STARTED, key, read=read)
+
+    def commit(self, key: str, read: int) -> None:
+        self.tell(EventKind.CHUNK_COMMITTED, key, read=read)
+
+    def end(
+        self, key: str, status: BatchStatus = BatchStatus.COMPLETED, read: int = 0
+    ) -> None:
+        self.tell(EventKind.STEP_RESULT_COMMITTED, key, status, read)
+
+    def close(self, status: BatchStatus = BatchStatus.COMPLETED, read: int = 0) -> None:
+        self.screen.progress(
+            Event(
+                kind=EventKind.STEP_RESULT_COMMITTED,
+                node="book",
+                step_id=1,
+                status=status,
+                counts=Counts(read=read),
+            )
+        )
+
+
+def test_partitions_are_one_sum_and_only_bad_ones_are_named() -> None:
+    screen = Screen(rewrites=False)
+    parts = Parts(screen)
+    parts.plan()
+    parts.start(*"abc")
+    for key in "ab":
+        parts.end(key, read=10)
+    tick(screen, PLAIN_LINE_SECS)
+    parts.end("c", BatchStatus.FAILED)
+    tick(screen, PLAIN_LINE_SECS)
+    parts.close(BatchStatus.FAILED, read=20)
+    assert screen.text.splitlines() == [
+        "book: 2 of 4 partitions, 1 running, 4 items/s, 5.0 s",
+        "book, partition c: FAILED",
+        "book: 2 of 4 partitions, 1 failed, 2 items/s, 10 s",
+        "book: FAILED, 2 of 4 partitions, 20 items, 10 s",
+    ]
+
+
+def test_a_few_workers_have_lines_of_their_own_on_a_terminal() -> None:
+    screen = Screen(rewrites=True)
+    parts = Parts(screen, total=1_000)
+    parts.plan()
+    parts.start("eu", "us")
+    screen.now += 2
+    parts.commit("eu", read=500)
+    assert screen.text == (
+        "book: 0 of 1,000 partitions, 2 running, 250 items/s, 2.0 s\n"
+        "  eu: 500 items, 250/s, 2.0 s\n"
+        "  us: 2.0 s"
+    )
+
+
+def test_many_workers_have_none() -> None:
+    screen = Screen(rewrites=True)
+    parts = Parts(screen, total=1_000)
+    parts.plan()
+    parts.start(*(f"{at}" for at in range(WORKERS_SHOWN_MAX + 1)))
+    tick(screen)
+    assert screen.text == "book: 0 of 1,000 partitions, 9 running, 1.0 s"
+
+
+def test_a_restart_counts_what_was_completed_but_no_speed_of_it() -> None:
+    screen = Screen(rewrites=True)
+    parts = Parts(screen)
+    parts.plan(completed=3)
+    parts.start("d", read=700)
+    screen.now += 1
+    parts.commit("d", read=800)
+    first, last = screen.text.split("\n", 1)
+    assert first == "book: continues after 3 of 4 partitions"
+    assert last.startswith("book: 3 of 4 partitions, 1 running, 100 items/s, 1.0 s\n")
+
+
+def test_a_worker_that_never_began_may_fail_and_many_are_not_all_named() -> None:
+    screen = Screen(rewrites=False)
+    parts = Parts(screen, total=500)
+    parts.plan()
+    for at in range(500):
+        parts.end(f"{at}", BatchStatus.FAILED)
+    tick(screen, PLAIN_LINE_SECS)
+    said = screen.text.splitlines()
+    assert len(said) == NAMED_MAX + 1
+    assert said[-1] == "book: 0 of 500 partitions, 500 failed, 5.0 s"
+
+
+def test_a_key_cannot_disturb_the_terminal() -> None:
+    screen = Screen(rewrites=True)
+    parts = Parts(screen)
+    parts.plan()
+    parts.start("\x1b[2J" + "x" * 100)
+    tick(screen)
+    parts.end("\x1b[2J" + "x" * 100, BatchStatus.FAILED)
+    assert "\x1b[2J" not in screen.text
+    assert "\n  \\x1b[2J" + "x" * 22 + "...: 1.0 s" in screen.text
+
+
+def test_workers_that_do_not_heed_a_stop_are_told_of_once() -> None:
+    screen = Screen(rewrites=False)
+    parts = Parts(screen)
+    parts.plan()
+    parts.start(*"ab")
+    for key in "ab":
+        parts.tell(EventKind.STOP_WAITING, key, message="'w' runs in a thread")
+    assert screen.text == (
+        "book, partition a: 'w' runs in a thread; Ctrl-C again ends the process now\n"
+    )

@@ -14,12 +14,15 @@ from triolet.actors import (
 )
 from triolet.actors.cli.answers import Answer
 from triolet.actors.cli.failing import Form, guarded
-from triolet.actors.cli.formats import counted, duration, elapsed, instant, table
-from triolet.actors.cli.reporting import (
+from triolet.actors.cli.formats import (
+    counted,
     counts_text,
-    outcome_of,
-    report_lines,
+    duration,
+    elapsed,
+    instant,
+    table,
 )
+from triolet.actors.cli.reporting import outcome_of, report_lines
 from triolet.actors.cli.showing import parameter_text
 from triolet.actors.job.wording import failure_text
 from triolet.actors.plan.actions import LatestRow, StepReport

@@ -14,6 +14,10 @@ from tests.job.harness import JOB, Store, Trace, job, launch, running
 from triolet.actors import (
     BatchStatus,
     Chunk,
+    Counts,
+    Cursor,
+    Event,
+    EventKind,
     Exit,
     LaunchReport,
     OutcomeUnknown,
@@ -259,6 +263,57 @@ async def test_chunks_are_loaded_by_a_factory(
     assert report.counts.written == 28
     rows = store.inner.business.execute("SELECT region, number FROM parts").fetchall()
     assert sorted(rows) == sorted((key, at) for key in work.keys for at in range(7))
+
+
+async def test_events_name_the_manager_and_the_partition(
+    store: Store, work: Work, autojump_clock: trio.testing.MockClock
+) -> None:
+    failing = ["us"]
+
+    def make(partition: Partition) -> Chunk:
+        if partition.key in failing:
+            failing.remove(partition.key)
+            raise ValueError("not yet")
+        items = [(partition.key, number) for number in range(4)]
+        writer = TableWriter("parts", {"region": str, "number": int})
+        return Chunk(ListReader(items), writer, size=2)
+
+    declared = make(Partition(key="", ordinal=1, context={}))
+    step = work.step(worker=declared, factory=make, on_failure="drain_siblings")
+    first: list[Event] = []
+    await launch(store, job(step), events=first.append)
+    told = {(one.kind, one.node, one.partition) for one in first if one.step_id}
+    assert {
+        (EventKind.CHUNK_COMMITTED, "parts", "eu"),
+        (EventKind.STEP_STARTED, "parts", "eu"),
+        (EventKind.STEP_RESULT_COMMITTED, "parts", "us"),
+        (EventKind.STEP_RESULT_COMMITTED, "parts", None),
+    } <= told
+    assert {node for _, node, _ in told} == {"parts"}
+    second: list[Event] = []
+    await launch(store, job(step), events=second.append)
+    (before,) = planned(first)
+    assert (before.total, before.completed, before.counts) == (4, 0, Counts())
+    (after,) = planned(second)
+    assert (after.total, after.completed) == (4, 3)
+    assert after.counts == Counts(12, 12, 12, 0, 6, 0)
+    assert after.step_id == partitions(store)[0].manager_id
+
+
+def planned(events: list[Event]) -> list[Event]:
+    return [one for one in events if one.kind is EventKind.PARTITIONS_PLANNED]
+
+
+async def test_a_write_that_fails_names_the_declared_worker(
+    store: Store, work: Work, autojump_clock: trio.testing.MockClock
+) -> None:
+    def write(cursor: Cursor, ctx: StepContext) -> None:
+        raise ValueError("the disk is full")
+
+    worker = Step("worker", work.work, write=write)
+    report = await launch(store, job(work.step(worker=worker)))
+    assert report.failure is not None
+    assert (report.failure.code, report.failure.where) == ("write_failed", "worker")
 
 
 @pytest.mark.parametrize(
