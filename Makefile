@@ -2,11 +2,14 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install -qq -c constraints.txt
 PYTHONS := $(or $(PYTHON),python3.14 python3.13 python3.12 python3.11 python3)
 
-.PHONY: demo test bench lint types clean
+.PHONY: demo settlement test bench lint types clean
 .DELETE_ON_ERROR:
 
 demo: .venv/flights
 	@$(BIN)/python -m scenarios.flights.demo
+
+settlement: .venv/installed
+	@$(BIN)/python -m scenarios.settlement.demo
 
 test: lint types .venv/flights
 	@$(BIN)/pytest -q -n 2

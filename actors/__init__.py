@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from ..storage.commands import OperatorHistory as OperatorHistory
     from ..storage.commands import OutcomeUnresolved as OutcomeUnresolved
     from ..storage.commands import OwnerUnknown as OwnerUnknown
+    from ..storage.commands import PartitionStale as PartitionStale
+    from ..storage.commands import PlanUnknown as PlanUnknown
     from ..storage.commands import RunUnknown as RunUnknown
     from ..storage.commands import StaleVersion as StaleVersion
     from ..storage.commands import StartLimitReached as StartLimitReached
@@ -116,6 +118,8 @@ if TYPE_CHECKING:
     from .job.context import DeciderContext as DeciderContext
     from .job.context import JobContext as JobContext
     from .job.context import Observation as Observation
+    from .job.context import Partition as Partition
+    from .job.context import PlannerContext as PlannerContext
     from .job.context import SplitObservation as SplitObservation
     from .job.context import StepContext as StepContext
     from .job.context import StepOutcome as StepOutcome
@@ -133,6 +137,10 @@ if TYPE_CHECKING:
     from .job.restarting import OtherInstance as OtherInstance
     from .job.serving import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
+    from .kernel.inspecting import Activity as Activity
+    from .kernel.inspecting import ActorKind as ActorKind
+    from .kernel.inspecting import ActorState as ActorState
+    from .plan.actions import PartitionReport as PartitionReport
     from .plan.actions import StepReport as StepReport
     from .plan.compile import CompiledJob as CompiledJob
     from .plan.compile import compile_job as compile_job
@@ -149,10 +157,12 @@ if TYPE_CHECKING:
     from .plan.definition import Node as Node
     from .plan.definition import OnStop as OnStop
     from .plan.definition import Parameter as Parameter
+    from .plan.definition import PartitionedStep as PartitionedStep
     from .plan.definition import Split as Split
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
     from .runtime import Runtime as Runtime
+    from .runtime import ShutdownReport as ShutdownReport
 else:
 
     def __getattr__(name: str) -> object:
@@ -192,6 +202,7 @@ _HOMES = (
     ".job.launch",
     ".job.restarting",
     ".job.enqueuing",
+    ".kernel.inspecting",
     ".job.serving",
     ".runtime",
     ".composition",
@@ -204,6 +215,9 @@ __all__ = [
     "FILTERED",
     "STOP",
     "ActionNotAllowed",
+    "Activity",
+    "ActorKind",
+    "ActorState",
     "AlreadyRunning",
     "BatchStatus",
     "BranchObservation",
@@ -287,6 +301,12 @@ __all__ = [
     "OutcomeUnresolved",
     "OwnerUnknown",
     "Parameter",
+    "Partition",
+    "PartitionReport",
+    "PartitionStale",
+    "PartitionedStep",
+    "PlanUnknown",
+    "PlannerContext",
     "Problem",
     "QueryChanged",
     "QueryKeyInvalid",
@@ -301,6 +321,7 @@ __all__ = [
     "SchemaMissing",
     "SchemaTooNew",
     "ServedRequest",
+    "ShutdownReport",
     "ShuttingDown",
     "SizedReader",
     "Split",

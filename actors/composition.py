@@ -108,17 +108,17 @@ async def _served(
         )
 
     pool = StoragePool(backends, storage_actor)
-    store = pool.control
     failed: list[BaseException] = []
     async with trio.open_nursery() as nursery:
         pool.start(nursery)
         try:
-            owner_id = await _register(store, options)
-            heartbeat = Heartbeat(store, owner_id, options.lease)
+            owner_id = await _register(pool.control, options)
+            heartbeat = Heartbeat(pool.control, owner_id, options.lease)
             nursery.start_soon(heartbeat.run)
             settings = LaunchSettings(
                 nursery=nursery,
-                store=store,
+                store=pool.control,
+                stores=pool.workers,
                 descriptor=backends[0].descriptor,
                 connections=pool.capacity,
                 owner_id=owner_id,
@@ -136,7 +136,7 @@ async def _served(
             finally:
                 runtime._stops.life.cancel()
                 heartbeat.life.cancel()
-                await _release(store, owner_id)
+                await _release(pool.control, owner_id)
         except trio.Cancelled:
             raise
         except BaseException as exc:

@@ -6,16 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import trio
-from attrs import evolve
+from attrs import evolve, frozen
 
 from ..storage.commands import STOP_CHANNEL
 from ..storage.commands.requesting import (
     LAUNCH_CHANNEL,
-    LaunchPage,
-    ListLaunches,
 )
-from ..storage.model.launch_request import RequestStatus
-from .job.enqueuing import compiled, merged, request_to_launch
+from .job.enqueuing import compiled, merged
 from .job.execution import JobExecution
 from .job.launch import (
     ComponentsInUse,
@@ -25,14 +22,15 @@ from .job.launch import (
     launch_of,
     open_execution,
 )
-from .job.operating import Operator
+from .job.options import check_type
 from .job.report import LaunchReport
+from .job.requests import Requester
 from .job.restarting import restart_of
 from .job.serving import MAX_RUNNING, ServedRequest, Serving, served_jobs
 from .job.walk import Stop
+from .kernel.inspecting import Activity, ActorKind, ActorState
 from .kernel.mailbox import Mailbox
 from .kernel.pool import StoragePool
-from .kernel.stop import StopToken
 from .kernel.stop_watch import StopWatch
 from .plan.compile import CompiledJob
 from .plan.definition import Job
@@ -43,7 +41,22 @@ STOPS_MAX = 8
 """A stop is said once; further ones while the first is taken in may be dropped."""
 
 
-class Runtime(Operator):
+SHUTDOWN_SECS = 30.0
+
+
+@frozen(kw_only=True)
+class ShutdownReport:
+    """What a shutdown came to."""
+
+    drained: bool
+    """Whether every launch has ended."""
+    left: tuple[ActorState, ...]
+    """The jobs that have not ended, and what runs inside of them."""
+    executions: tuple[int, ...]
+    """Their numbers."""
+
+
+class Runtime(Requester):
     """Launches jobs on one store, and does what operators ask; see `open_runtime`."""
 
     def __init__(
@@ -61,9 +74,11 @@ class Runtime(Operator):
         self._poll = poll
         self._stops = StopWatch(store, owner_id, poll, self._untold, self.stop)
         nursery.start_soon(self._stops.run)
-        self._running: dict[int, tuple[StopToken, Mailbox[Stop]]] = {}
+        self._running: dict[int, tuple[JobExecution, Mailbox[Stop]]] = {}
         self._claims: set[int] = set()
         self._launching: Counter[tuple[str, bytes]] = Counter()
+        self._ended = trio.Event()
+        """Set whenever a launch has ended."""
         self._serving: set[Serving] = set()
         self._held: set[int] = set()
         self._claiming = trio.Lock()
@@ -166,52 +181,6 @@ class Runtime(Operator):
         )
         return evolve(report, reused=again.reused)
 
-    async def enqueue(
-        self,
-        job: Job | CompiledJob,
-        parameters: Mapping[str, object] | None = None,
-        /,
-        *,
-        anew: bool = False,
-        **named: object,
-    ) -> int:
-        """Ask for a launch by whoever serves the job on this store; see `serve`.
-
-        To do it in a database transaction of your own, use the function `enqueue`.
-
-        Args:
-            job: The definition; the request keeps its name and the parameters.
-            parameters: As for `launch`.
-            anew: As for `launch`.
-            named: More of them.
-
-        Returns:
-            The number of the request.
-
-        Raises:
-            DefinitionError: The definition has mistakes; all are listed.
-            InvalidParameter: A parameter does not fit, or it is secret, and so the
-                request cannot hold it.
-            StoreError: The store failed.
-        """
-        given = merged({} if parameters is None else parameters, named)
-        asked = await self._store.ask(
-            request_to_launch(compiled(job), given, anew=anew)
-        )
-        self.requested()
-        return asked.request_id
-
-    async def requests(
-        self,
-        *,
-        job: str | None = None,
-        status: RequestStatus | None = None,
-        limit: int = 50,
-        before: int | None = None,
-    ) -> LaunchPage:
-        """List launch requests, newest first; the arguments are those of `list`."""
-        return await self._store.ask(ListLaunches(job, status, limit, before))
-
     async def serve(
         self,
         jobs: Iterable[Job | Callable[[], Job]],
@@ -290,6 +259,7 @@ class Runtime(Operator):
             self._launching[launch.instance] -= 1
             if not self._launching[launch.instance]:
                 del self._launching[launch.instance]
+            self._ended.set()
 
     def _is_running(self, execution_id: int, launch: Launch) -> bool:
         here = self._launching[launch.instance] > 1
@@ -299,7 +269,7 @@ class Runtime(Operator):
     def _listening(self, execution: JobExecution) -> Iterator[None]:
         mailbox: Mailbox[Stop] = Mailbox(STOPS_MAX)
         scope = trio.CancelScope()
-        self._running[execution.execution_id] = (execution.stop_token, mailbox)
+        self._running[execution.execution_id] = (execution, mailbox)
         self._stops.job_began()
         self._nursery.start_soon(_within, scope, execution, mailbox)
         if self._settings.closing.is_set():
@@ -320,19 +290,59 @@ class Runtime(Operator):
         if execution_id is None:
             self._settings.closing.set()
             self.requested()
-        for known, (token, mailbox) in self._running.items():
+        for known, (execution, mailbox) in self._running.items():
             if execution_id in (None, known):
                 # No code of the job's begins any more, even before its actor reads this.
-                token.set()
-                try:
-                    mailbox.tell_nowait(Stop())
-                except trio.WouldBlock:
-                    log.debug("execution %d has been told to stop already", known)
+                execution.stop_token.set()
+                mailbox.offer(Stop())
+
+    async def shutdown(self, deadline: float = SHUTDOWN_SECS) -> ShutdownReport:
+        """Take no more launches, stop those that run, and wait for their ends.
+
+        What has not ended by the deadline goes on; leaving the runtime waits for it,
+        and cancelling the scope around the launches cancels it.
+
+        Args:
+            deadline: Seconds for all of it, at least 0.
+
+        Returns:
+            What has not come to its end by then.
+        """
+        check_type(deadline, (int, float), "the deadline of a shutdown")
+        self.stop()
+        with trio.move_on_after(max(deadline, 0)):
+            while self._launching:
+                self._ended = trio.Event()
+                await self._ended.wait()
+        jobs = [one for one in self.inspect().children if one.kind is ActorKind.JOB]
+        return ShutdownReport(
+            drained=not self._launching,
+            left=tuple(jobs),
+            executions=self.running,
+        )
 
     def _untold(self) -> Collection[int]:
         """Give the executions that run here and have not been told to stop."""
         running = self._running.items()
-        return [known for known, (token, _) in running if not token.is_set()]
+        return [known for known, (one, _) in running if not one.stop_token.is_set()]
+
+    def inspect(self) -> ActorState:
+        """Show the tree of actors as it is now: what runs, and what waits for whom."""
+        closing = self._settings.closing.is_set()
+        jobs = (
+            execution.inspect(ActorKind.JOB, execution.title, mailbox.depth)
+            for execution, mailbox in self._running.values()
+        )
+        return ActorState(
+            kind=ActorKind.RUNTIME,
+            name=f"owner {self._owner_id}",
+            activity=Activity.STOPPING if closing else Activity.RUNNING,
+            children=(
+                *self._pool.inspect(),
+                *(one.inspect() for one in self._serving),
+                *jobs,
+            ),
+        )
 
     @property
     def running(self) -> tuple[int, ...]:

@@ -21,7 +21,15 @@ from pathlib import Path
 
 import trio
 
-from . import cli_start, csv_load, memory, postgres, postgres_control, sqlite
+from . import (
+    cli_start,
+    csv_load,
+    memory,
+    partitions,
+    postgres,
+    postgres_control,
+    sqlite,
+)
 from .benchmark import Benchmark, DataMissing, Workspace
 from .rows import Row, WrongResult, table
 
@@ -31,6 +39,7 @@ ALL: tuple[Benchmark, ...] = (
     *csv_load.BENCHMARKS,
     *postgres.BENCHMARKS,
     *postgres_control.BENCHMARKS,
+    *partitions.BENCHMARKS,
     *cli_start.BENCHMARKS,
 )
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .commands import OperationIdConflict as OperationIdConflict
     from .commands import OutcomeUnresolved as OutcomeUnresolved
     from .commands import OwnerUnknown as OwnerUnknown
+    from .commands import PartitionStale as PartitionStale
+    from .commands import PlanUnknown as PlanUnknown
     from .commands import RunUnknown as RunUnknown
     from .commands import StaleVersion as StaleVersion
     from .commands import StartLimitReached as StartLimitReached
@@ -111,6 +113,8 @@ __all__ = [
     "OperationIdConflict",
     "OutcomeUnresolved",
     "OwnerUnknown",
+    "PartitionStale",
+    "PlanUnknown",
     "Problem",
     "Rejection",
     "RestartNeedsNewAttempt",

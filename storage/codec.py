@@ -17,7 +17,7 @@ from .commands.opening import AlreadyRunning
 from .commands.operating import ActionNotAllowed, EvidenceChanged, NotLatestAttempt
 from .commands.ownership import OwnerFacts
 from .commands.questions import ExecutionNotFound
-from .model.errors import CorruptRecord, InvalidValue, Rejection
+from .model.errors import CorruptRecord, InvalidValue, Rejection, with_article
 from .model.execution import Failure, NodeTarget, Target, Terminal
 from .model.json import Json, JsonObject
 from .model.launch_request import LaunchRefusal
@@ -76,8 +76,8 @@ def _check(value: object, what: str) -> None:
             for index, item in enumerate(value):
                 _check(item, f"{what}[{index}]")
         case _:
-            kind = type(value).__name__
-            raise InvalidValue(what, f"holds a {kind}, which is not JSON")
+            kind = with_article(type(value).__name__)
+            raise InvalidValue(what, f"holds {kind}, which is not JSON")
 
 
 def _check_text(text: str, what: str) -> None:
@@ -125,7 +125,9 @@ STATE_SCHEMA = Schema("triolet.state")
 POSITION_SCHEMA = Schema("triolet.position")
 
 
-def seal(kind: str, schema: Schema, payload: object, what: str) -> str:
+def seal(
+    kind: str, schema: Schema, payload: object, what: str, bytes_max: int = BYTES_MAX
+) -> str:
     """Put *payload* into a canonical, versioned envelope.
 
     Args:
@@ -133,10 +135,11 @@ def seal(kind: str, schema: Schema, payload: object, what: str) -> str:
         schema: Names the shape of the payload.
         payload: A JSON object.
         what: Names the owner of the payload in errors.
+        bytes_max: How large the envelope may be; no more than can be read back.
 
     Raises:
         InvalidValue: When the payload is not a JSON object, or the envelope has more
-            than 65,536 bytes or more than 16 levels.
+            than *bytes_max* bytes or more than 16 levels.
     """
     if not isinstance(payload, dict):
         found = type(payload).__name__
@@ -153,8 +156,8 @@ def seal(kind: str, schema: Schema, payload: object, what: str) -> str:
         raise InvalidValue(what, f"is nested deeper than {DEPTH_MAX} levels")
     text = _dump(envelope)
     size = len(text.encode())
-    if size > BYTES_MAX:
-        raise InvalidValue(what, f"takes {size} bytes, at most {BYTES_MAX} are allowed")
+    if size > bytes_max:
+        raise InvalidValue(what, f"takes {size} bytes, at most {bytes_max} are allowed")
     return text
 
 

@@ -12,6 +12,7 @@ from .model.execution import Decision, JobExecution, JobInstance, StepExecution
 from .model.launch_request import LaunchRequest
 from .model.operation import Operation, RecoveryDecision, StopRequest
 from .model.parameters import ParameterSet
+from .model.partition import PartitionExecution
 
 
 @frozen(kw_only=True)
@@ -69,3 +70,4 @@ class Dump:
     recoveries: tuple[RecoveryDecision, ...] = ()
     operations: tuple[Operation, ...] = ()
     requests: tuple[LaunchRequest, ...] = ()
+    partitions: tuple[PartitionExecution, ...] = ()

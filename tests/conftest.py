@@ -17,6 +17,8 @@ settings.register_profile("home", deadline=None, print_blob=True)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
+pytest_plugins = ["pytester"]
+
 _NUMBERS = itertools.count()
 
 

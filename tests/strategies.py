@@ -68,6 +68,7 @@ from triolet.storage.model.parameters import (
     ParameterSet,
     parameters_of,
 )
+from triolet.storage.model.partition import CopiedPlan, NewPartition, PartitionRef
 from triolet.storage.model.status import BatchStatus, FailureCategory
 
 T = TypeVar("T")
@@ -289,7 +290,28 @@ def next_steps(draw: st.DrawFn, dump: Dump, execution: JobExecution | None) -> N
         limit=draw(st.sampled_from([UNLIMITED, UNLIMITED, 3, 1])),
         inherit=draw(st.sampled_from([*earlier, None])),
         starting=draw(st.sampled_from([False, False, True])),
+        plan=draw(plans(dump, node)),
+        partition=draw(pending(dump)) if execution is not None else None,
     )
+
+
+def plans(
+    dump: Dump, node: str
+) -> st.SearchStrategy[tuple[NewPartition, ...] | CopiedPlan | None]:
+    """Draw a plan of partitions, mostly none; a copied one is mostly of that node."""
+    fresh = (NewPartition("eu", "{}"), NewPartition("Übersee", '{"n":1}'))
+    known = [CopiedPlan(one.manager_id) for one in dump.partitions if one.node == node]
+    return st.sampled_from(
+        [None] * 6 + [fresh, fresh[:1], CopiedPlan(NONSENSE), *known[-1:] * 2]
+    )
+
+
+def pending(dump: Dump) -> st.SearchStrategy[PartitionRef | None]:
+    """Draw a partition to be worked on, if there is one."""
+    waiting = [one.ref for one in dump.partitions if one.status is BatchStatus.STARTING]
+    others = [one.ref for one in dump.partitions][-1:]
+    refs = [*waiting[-2:] * 3, *others, PartitionRef(NONSENSE, 1)]
+    return st.sampled_from([None] * 6 + refs) if waiting else st.none()
 
 
 def steps_of(dump: Dump, execution: JobExecution) -> list[StepExecution]:
@@ -313,7 +335,9 @@ def next_sequence(dump: Dump, execution: JobExecution) -> int:
 
 
 @st.composite
-def step_ends(draw: st.DrawFn, step: StepExecution, sequence: int) -> StepEnd:
+def step_ends(
+    draw: st.DrawFn, dump: Dump, step: StepExecution, sequence: int
+) -> StepEnd:
     """Draw the step's end; a transition goes with a finished status only."""
     flaw = draw(flaws("step", "version", "status"))
     completed, *others = BatchStatus.COMPLETED, BatchStatus.FAILED, BatchStatus.STOPPED
@@ -332,7 +356,17 @@ def step_ends(draw: st.DrawFn, step: StepExecution, sequence: int) -> StepEnd:
         context=draw(st.sampled_from(CONTEXTS)),
         failure=draw(st.sampled_from(FAILURES)),
         decision=folded if status.finished else None,
+        partition=draw(published(dump, step)),
     )
+
+
+def published(
+    dump: Dump, step: StepExecution
+) -> st.SearchStrategy[PartitionRef | None]:
+    """Draw the partition that a worker's end is of, mostly the right one."""
+    own = [one.ref for one in dump.partitions if one.worker_id == step.id]
+    wrong = [one.ref for one in dump.partitions][-1:]
+    return st.sampled_from([*own * 8, *wrong, None] if own else [None] * 20 + wrong)
 
 
 @st.composite
@@ -377,7 +411,7 @@ def advances(draw: st.DrawFn, dump: Dump) -> Advance:
     if working and draw(st.sampled_from([True, True, False])):
         step = draw(st.sampled_from(working))
         begun = evolve(step, version=step.version + (step.id == begin))
-        finish = draw(step_ends(begun, sequence))
+        finish = draw(step_ends(dump, begun, sequence))
         sequence += finish.decision is not None
     decisions = [
         draw(new_decisions(dump, sequence + index))

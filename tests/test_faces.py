@@ -13,7 +13,7 @@ import pytest
 from triolet.storage.model.errors import TrioletError
 
 ROOT = Path(__file__).parents[1]
-FACES = ["triolet.actors", "triolet.storage"]
+FACES = ["triolet.actors", "triolet.actors.testing", "triolet.storage"]
 APART = "triolet.actors.cli"
 """Stands above the face; its errors never reach a program."""
 HEAVY = {"trio", "sqlite3", "attrs", "cyclopts"}
@@ -21,10 +21,11 @@ HEAVY = {"trio", "sqlite3", "attrs", "cyclopts"}
 
 def declared(face: str) -> Iterator[tuple[str, str]]:
     """List what the face tells a type checker: the home of each name, and the name."""
-    path = ROOT / face.removeprefix("triolet.") / "__init__.py"
+    path = ROOT.joinpath(*face.split(".")[1:], "__init__.py")
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
-            above = face.split(".")[: 3 - node.level]
+            above = face.split(".")
+            above = above[: len(above) + 1 - node.level]
             home = ".".join([*above, node.module or ""])
             yield from ((home, alias.name) for alias in node.names)
 

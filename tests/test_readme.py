@@ -11,12 +11,10 @@ import pytest
 
 import triolet.actors as face
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-ORDERS, SQUARES, EMBEDDING, ENQUEUING, TESTING = EXAMPLES
-CALL_TESTS = (
-    "\nfor name in [*globals()]:\n    name[:5] == 'test_' and globals()[name]()\n"
-)
+ORDERS, SQUARES, BESIDE, EMBEDDING, ENQUEUING, TESTING = EXAMPLES
 
 
 def python(folder: Path, *words: str) -> str:
@@ -64,6 +62,12 @@ def test_a_request_is_enqueued_with_a_row_and_served(folder: Path) -> None:
     assert count(folder, "orders") == 200_000
 
 
+def test_branches_and_partitions_run_from_the_command_line(folder: Path) -> None:
+    (folder / "settle.py").write_text(BESIDE, encoding="utf-8")
+    said = python(folder, "-m", "triolet.actors.cli", "run", "settle.py:job")
+    assert "partitions: 10 COMPLETED" in said
+
+
 def test_the_reader_and_the_writer_load_every_row_once(folder: Path) -> None:
     (folder / "squares.py").write_text(SQUARES, encoding="utf-8")
     python(folder, "-m", "triolet.actors.cli", "run", "squares.py:job")
@@ -71,8 +75,20 @@ def test_the_reader_and_the_writer_load_every_row_once(folder: Path) -> None:
     assert count(folder, "squares") == 10_000
 
 
-def test_the_test_passes(folder: Path) -> None:
-    python(folder, "-c", TESTING + CALL_TESTS)
+def test_the_test_passes_in_each_of_its_sweeps(folder: Path) -> None:
+    (folder / "test_jobs.py").write_text(TESTING, encoding="utf-8")
+    said = python(folder, "-m", "pytest", "-v", "test_jobs.py")
+    names = re.findall(r"test_the_job_survives\[(\w+)\] PASSED", said)
+    table = README.split("| test | what happens")[1].split("\n\n")[0]
+    assert names == re.findall(r"`(\w+)`", table)
+
+
+def test_the_guide_to_testing_runs(folder: Path) -> None:
+    guide = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL))
+    (folder / "test_guide.py").write_text(examples, encoding="utf-8")
+    said = python(folder, "-m", "pytest", "-v", "test_guide.py")
+    assert "8 passed" in said
 
 
 def test_every_error_that_is_named_is_public() -> None:

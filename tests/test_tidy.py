@@ -15,6 +15,8 @@ MOST_METHODS = 10
 VAGUE = {"base", "common", "helpers", "manager", "misc", "utils"}
 UNTIDY = re.compile(r"\b(TODO|FIXME)\b|#\s*([-=#*~_+])\2\2")
 
+FIXED_ARTICLE = re.compile(r"""\b[Aa]n? \{(?!\w+!r|what\})""")
+
 # Class name to the reason why it needs more public methods than the others.
 BIG_CLASSES: dict[str, str] = {}
 
@@ -100,4 +102,13 @@ def test_comments_are_finished_and_plain() -> None:
         f"{path}:{line}: {comment}"
         for path, line, comment in comments()
         if UNTIDY.search(comment)
+    )
+
+
+def test_no_sentence_guesses_an_article() -> None:
+    fail_on(
+        f"{path}:{number}: {line.strip()}"
+        for path, source in SOURCES.items()
+        for number, line in enumerate(source.splitlines(), 1)
+        if FIXED_ARTICLE.search(line)
     )

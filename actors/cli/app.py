@@ -79,20 +79,17 @@ def run(
         json: Print one JSON object.
         debug: Show the traceback of an error, too.
     """
-    from .running import Mode, run_job
+    from .running import mode_of, run_job
 
-    mode = Mode(anew=new, run=run, wait=wait)
-    if dry_run:
-        from .previewing import preview
+    def carried_out() -> Answer:
+        mode = mode_of(anew=new, run=run, wait=wait)
+        if dry_run:
+            from .previewing import preview
 
-        return guarded(
-            lambda: preview(target, parameters, url_of(store), mode),
-            Form(command="run", json=json, debug=debug),
-        )
-    return guarded(
-        lambda: run_job(target, parameters, url_of(store), mode, debug=debug),
-        Form(command="run", json=json, debug=debug),
-    )
+            return preview(target, parameters, url_of(store), mode)
+        return run_job(target, parameters, url_of(store), mode, debug=debug)
+
+    return guarded(carried_out, Form(command="run", json=json, debug=debug))
 
 
 @app.command(name="list")

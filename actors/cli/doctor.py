@@ -1,5 +1,6 @@
 """``triolet doctor``: what has not ended, why, and what mends it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from uuid import uuid4
 
@@ -8,13 +9,14 @@ from attrs import evolve, frozen
 from ...storage.commands import Diagnose, Diagnosis, Operated, Unresolved
 from ...storage.model.errors import Rejection
 from ...storage.model.operation import Directive
+from ...storage.model.partition import is_worker
 from ..job.operating import recovery_of
 from ..job.proposing import Proposal, propose
 from ..kernel.liveness import is_alive
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
-from .formats import MICROS, duration, instant
+from .formats import MICROS, counted, duration, instant
 from .operating import Asked
 
 
@@ -104,7 +106,11 @@ def _finding_lines(one: Finding) -> Iterator[str]:
     if seen.stop is not None:
         yield f"  a stop was requested by {seen.stop.actor}"
     for step in seen.steps:
-        yield f"  step {step.node}: {step.status}"
+        if not is_worker(step.node):
+            yield f"  step {step.node}: {step.status}"
+    workers = Counter(step.status for step in seen.steps if is_worker(step.node))
+    for status, count in sorted(workers.items()):
+        yield f"  {counted(count, 'partition')}: {status}"
     yield f"  {one.proposal.value}" + _command(one)
 
 

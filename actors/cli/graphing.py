@@ -7,6 +7,7 @@ from ..plan.compile import compile_job
 from ..plan.mermaid import mermaid_lines
 from .answers import Answer
 from .asking import ask
+from .partitioning import partitions_in, tally
 from .target import load_job
 
 
@@ -20,6 +21,7 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
     """
     plan = compile_job(load_job(target)).plan
     statuses: dict[str, BatchStatus] = {}
+    tallies: dict[str, str] = {}
     if execution_id is not None:
         detail = ask(url, ShowExecution(execution_id))
         if detail.instance.job != plan.job:
@@ -30,7 +32,12 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
         found = _statuses(detail)
         nodes = (*plan.nodes, *plan.embedded)
         statuses = {node: found[node] for node in nodes if node in found}
-    lines = list(mermaid_lines(plan, statuses))
+        parts = partitions_in(detail)
+        tallies = {
+            one.node: tally(part for part in parts if part.node == one.node)
+            for one in parts
+        }
+    lines = list(mermaid_lines(plan, statuses, tallies))
     return Answer({"mermaid": "\n".join(lines), "statuses": statuses}, lines)
 
 

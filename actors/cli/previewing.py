@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ...storage.backend import Backend
 from ...storage.commands import ShowExecution
-from ...storage.model.errors import Rejection
+from ...storage.model.errors import Rejection, SchemaMissing
 from ...storage.model.status import BatchStatus
 from ...storage.stores import (
     MEMORY,
@@ -14,7 +14,7 @@ from ...storage.stores import (
     open_store,
     sqlite_path,
 )
-from ..job.launch import launch_of
+from ..job.launch import Launch, launch_of
 from ..job.previewing import Previewing, previewed
 from ..job.restarting import restart_of
 from ..plan.arguments import parse_arguments
@@ -48,19 +48,23 @@ def preview(target: str, pairs: Sequence[str], url: str, mode: Mode) -> Answer:
         again = restart_of(ask(url, ShowExecution(mode.restart)), job, given)
         parameters, run = again.parameters, again.run
     request = launch_of(job, parameters, anew=mode.anew, run=run, wait=mode.wait)
-    backend = _store(url)
     try:
-        found = _carried_out(backend, previewed(request))
-    finally:
-        backend.close()
+        absent = url.startswith(SQLITE) and not Path(sqlite_path(url)).exists()
+        found = _asked(MEMORY if absent else url, request)
+    except SchemaMissing as exc:
+        if exc.found != 0:
+            raise
+        # A launch would make the schema, and it would be empty.
+        found = _asked(MEMORY, request)
     return Answer(found, list(_lines(found)))
 
 
-def _store(url: str) -> Backend:
-    """Open the store to be asked; one that is not there yet knows nothing."""
-    if url.startswith(SQLITE) and not Path(sqlite_path(url)).exists():
-        url = MEMORY
-    return open_store(url, StoreOptions(read_only=True))
+def _asked(url: str, request: Launch) -> Preview:
+    backend = open_store(url, StoreOptions(read_only=True))
+    try:
+        return _carried_out(backend, previewed(request))
+    finally:
+        backend.close()
 
 
 def _carried_out(backend: Backend, previewing: Previewing) -> Preview:

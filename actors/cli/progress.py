@@ -4,7 +4,7 @@ Numbers are counts and a fraction that the reader knows; nothing is invented. Af
 restart both include what earlier attempts did.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import RLock
 from typing import TextIO
@@ -12,6 +12,7 @@ from typing import TextIO
 from attrs import define, field, frozen
 
 from ...storage.model.execution import NO_COUNTS, Counts
+from ...storage.model.status import BatchStatus
 from ..job.events import Event, EventKind
 from .formats import counted, duration
 
@@ -77,6 +78,26 @@ class _Running:
 
 
 @define(eq=False)
+class _Divided:
+    """A partitioned step: what its workers have come to."""
+
+    node: str
+    began: float
+    running: int = 0
+    done: int = 0
+    items: int = 0
+
+    def line(self, now: float) -> str:
+        """Write it: partitions that are done and running, items, elapsed."""
+        parts = [f"{self.node}: {counted(self.done, 'partition')} done"]
+        if self.running:
+            parts.append(f"{self.running:,} running")
+        if self.items:
+            parts.append(counted(self.items, "item"))
+        return ", ".join([*parts, duration(now - self.began)])
+
+
+@define(eq=False)
 class Progress:
     """An event sink that writes progress.
 
@@ -91,19 +112,27 @@ class Progress:
     clock: Callable[[], float]
     rewrites: bool
     width: int = 80
-    _running: _Running | None = field(default=None, init=False)
+    _running: dict[int | None, _Running] = field(factory=dict, init=False)
+    """By step execution: branches run side by side."""
+    _divided: dict[str, _Divided] = field(factory=dict, init=False)
+    """By node."""
     _wrote: float = field(default=float("-inf"), init=False)
     _shown: bool = field(default=False, init=False)
     _lock: RLock = field(factory=RLock, init=False)
 
     def __call__(self, event: Event) -> None:
         """Take in an event."""
+        if event.partition is not None:
+            self._partition(event)
+            return
         match event.kind:
             case EventKind.STEP_STARTED:
                 counts = event.counts or NO_COUNTS
                 node = event.node or "?"
-                self._running = _Running(node, self.clock(), counts, counts)
-                self._wrote = self.clock()
+                running = _Running(node, self.clock(), counts, counts)
+                if not self._running:
+                    self._wrote = self.clock()
+                self._running[event.step_id] = running
                 if counts.read:
                     self.note(f"{node}: continues after {counted(counts.read, 'item')}")
             case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
@@ -122,9 +151,11 @@ class Progress:
         with self._lock:
             now = self.clock()
             pause = 1 / REWRITES_PER_SEC if self.rewrites else PLAIN_LINE_SECS
-            if self._running is not None and now - self._wrote >= pause:
+            lines = [one.pace(now).line() for one in self._running.values()]
+            lines += [one.line(now) for one in self._divided.values()]
+            if lines and now - self._wrote >= pause:
                 self._wrote = now
-                self._show(self._running.pace(now).line())
+                self._show(lines)
 
     def note(self, text: str) -> None:
         """Write a line that stays; from any thread."""
@@ -132,8 +163,27 @@ class Progress:
             self._clear()
             self._write(text + "\n")
 
+    def _partition(self, event: Event) -> None:
+        node = event.node or "?"
+        divided = self._divided.get(node)
+        if divided is None:
+            divided = self._divided[node] = _Divided(node, self.clock())
+            self._wrote = self.clock()
+        match event.kind:
+            case EventKind.STEP_STARTED:
+                divided.running += 1
+            case EventKind.STEP_RESULT_COMMITTED:
+                divided.running -= 1
+                divided.done += event.status is BatchStatus.COMPLETED
+                divided.items += 0 if event.counts is None else event.counts.read
+                if event.status is not BatchStatus.COMPLETED:
+                    self.note(f"{node}, partition {event.partition}: {event.status}")
+            case EventKind.STOP_WAITING:
+                self.note(event.message or "waiting")
+        self.tick()
+
     def _progressed(self, event: Event) -> None:
-        running = self._running
+        running = self._running.get(event.step_id)
         if running is None:
             return
         heard = event.counts or running.counts
@@ -150,13 +200,13 @@ class Progress:
         read = running.counts.read
         return fraction * running.base.read / read if read else 0.0
 
-    def _show(self, line: str) -> None:
+    def _show(self, lines: Sequence[str]) -> None:
         if self.rewrites:
             self._clear()
-            self._write(line[: self.width - 1])
+            self._write(" | ".join(lines)[: self.width - 1])
             self._shown = True
         else:
-            self._write(line + "\n")
+            self._write("".join(f"{line}\n" for line in lines))
 
     def _write(self, text: str) -> None:
         """Write, unless nobody can hear it: progress never ends a job."""
@@ -165,7 +215,12 @@ class Progress:
             self.stream.flush()
 
     def _ended(self, event: Event) -> None:
-        running, self._running = self._running, None
+        divided = self._divided.pop(event.node or "?", None)
+        if divided is not None:
+            done = counted(divided.done, "partition")
+            seconds = duration(self.clock() - divided.began)
+            self.note(f"{divided.node}: {event.status}, {done} done, {seconds}")
+        running = self._running.pop(event.step_id, None)
         if running is None:
             return
         counts = event.counts or running.counts

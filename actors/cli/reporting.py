@@ -10,6 +10,7 @@ from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
 from .formats import counted, duration, table
+from .partitioning import partition_lines, partitions_reported
 
 _NEXT = {
     BatchStatus.FAILED: "to continue it, mend the cause and give the same command again",
@@ -42,7 +43,10 @@ def report_lines(report: LaunchReport, seconds: float) -> Iterator[str]:
         ]
         for step in report.steps
     ]
-    yield from table(rows) if rows else ()
+    partitions = partitions_reported(report)
+    for line, step in zip(table(rows) if rows else (), report.steps, strict=False):
+        yield line
+        yield from partition_lines(partitions, step.node, few=0)
     if report.status in _NEXT:
         yield "  " + _next(report)
         if (

@@ -6,6 +6,7 @@ from ...storage.commands.requesting import LaunchPage, ListLaunches
 from ...storage.model.errors import InvalidValue
 from ...storage.model.execution import COUNT_MAX
 from ...storage.model.launch_request import LaunchRequest, RequestStatus
+from ...storage.stores import MEMORY
 from ..job.enqueuing import request_to_launch
 from ..plan.arguments import parse_arguments
 from ..plan.compile import compile_job
@@ -24,12 +25,26 @@ def enqueue(target: str, pairs: Sequence[str], url: str, *, anew: bool) -> Answe
     Raises:
         TrioletError: Whatever refused the request, or the store failed.
     """
+    refuse_memory(url)
     job = compile_job(load_job(target))
     given = parse_arguments(job.parameters, pairs)
     asked = carry_out(url, request_to_launch(job, given, anew=anew), create=True)
     name = job.plan.job
     line = f"request {asked.request_id} waits for a 'triolet serve' of job {name}"
     return Answer(asked, [line])
+
+
+def refuse_memory(url: str) -> None:
+    """Refuse a store that ends with this process: nobody could serve its requests.
+
+    Raises:
+        InvalidValue: It is the memory store.
+    """
+    if url == MEMORY:
+        reason = (
+            "must outlast this process: name a SQLite file or a PostgreSQL database"
+        )
+        raise InvalidValue("the store of launch requests", reason)
 
 
 def list_requests(

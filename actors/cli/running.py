@@ -11,7 +11,8 @@ import trio
 from attrs import frozen
 
 from ...storage.commands import ShowExecution
-from ...storage.model.errors import TrioletError
+from ...storage.model.errors import InvalidValue, TrioletError
+from ...storage.model.execution import COUNT_MAX
 from ..composition import open_runtime
 from ..job.events import Event, EventKind
 from ..job.options import RuntimeOptions
@@ -23,6 +24,7 @@ from ..runtime import Runtime
 from .answers import Answer
 from .asking import ask
 from .exit_codes import BY_STATUS, DONE
+from .failing import UsageInvalid
 from .output import plain
 from .progress import Progress
 from .reporting import outcome_of, report_lines
@@ -43,6 +45,21 @@ class Mode:
     run: int | None = None
     restart: int | None = None
     """The execution that is restarted."""
+
+
+def mode_of(*, anew: bool, run: int | None, wait: bool) -> Mode:
+    """Read how a job is to be launched from the options of the command line.
+
+    Raises:
+        UsageInvalid: It is to be run anew, and a run is to be continued.
+        InvalidValue: No run has that number.
+    """
+    if run is not None:
+        if anew:
+            raise UsageInvalid("choose one of --new and --run")
+        if not 1 <= run <= COUNT_MAX:
+            raise InvalidValue("--run", "must be the number of a run, 1 for the first")
+    return Mode(anew=anew, run=run, wait=wait)
 
 
 def run_job(

@@ -15,6 +15,7 @@ from ..job.serving import MAX_RUNNING_MAX, ServedRequest, served_jobs
 from ..plan.definition import Job
 from .answers import Answer
 from .output import complain, emit, plain
+from .requesting import refuse_memory
 from .signals import Interruptions, obeyed
 from .target import load_maker
 
@@ -118,7 +119,8 @@ def serve(targets: Sequence[str], url: str, service: Service) -> Answer:
     """
     if not 1 <= service.max_running <= MAX_RUNNING_MAX:
         raise InvalidValue("--max", f"must be 1 to {MAX_RUNNING_MAX}")
-    with obeyed() as interruptions:
+    refuse_memory(url)
+    with obeyed("stopping: what runs is stopped and given back") as interruptions:
         jobs = [load_maker(target) for target in targets]
         served_jobs(jobs)  # before the store is opened, which may make a file
         logging.getLogger().addHandler(_Notes(logging.WARNING))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ...storage.commands import (
     ExecutionDetail,
@@ -23,6 +23,12 @@ from ..kernel.liveness import is_alive
 from .answers import Answer
 from .asking import ask
 from .formats import elapsed, instant, table
+from .partitioning import (
+    ShownPartition,
+    partition_lines,
+    partitions_in,
+    without_workers,
+)
 from .reporting import counts_text, exit_text
 
 
@@ -31,6 +37,8 @@ class Shown:
     """One execution, and what operators did to it."""
 
     detail: ExecutionDetail
+    """Without the rows of partitions' workers."""
+    partitions: tuple[ShownPartition, ...]
     history: OperatorHistory
 
 
@@ -44,7 +52,8 @@ def show_execution(url: str, execution_id: int) -> Answer:
     detail = ask(url, ShowExecution(execution_id))
     history = ask(url, ListOperations(execution_id))
     lines = [*detail_lines(detail), *history_lines(detail.execution.status, history)]
-    return Answer(Shown(detail, history), lines)
+    plain = evolve(without_workers(detail), partitions=())
+    return Answer(Shown(plain, partitions_in(detail), history), lines)
 
 
 def history_lines(status: BatchStatus, history: OperatorHistory) -> Iterator[str]:
@@ -89,8 +98,9 @@ def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
         yield "  failure: " + failure_text(execution.failure)
         if execution.failure.type is not None:
             yield "  'triolet run' with --debug shows the traceback of a failure"
-    yield from _steps(detail.steps)
-    yield from _reused(detail.reused)
+    steps = without_workers(detail)
+    yield from _steps(steps.steps, partitions_in(detail))
+    yield from _reused(steps.reused)
     yield from _decisions(detail.decisions)
 
 
@@ -128,7 +138,9 @@ def parameter_text(parameter: JobParameter) -> str:
     return f"{parameter.name} = {value}{role}"
 
 
-def _steps(steps: tuple[StepExecution, ...]) -> Iterator[str]:
+def _steps(
+    steps: tuple[StepExecution, ...], partitions: tuple[ShownPartition, ...]
+) -> Iterator[str]:
     if not steps:
         return
     yield "steps"
@@ -146,6 +158,7 @@ def _steps(steps: tuple[StepExecution, ...]) -> Iterator[str]:
         yield line
         if step.failure is not None:
             yield "    failure: " + failure_text(step.failure)
+        yield from partition_lines(partitions, step.node)
 
 
 def _reused(steps: tuple[StepExecution, ...]) -> Iterator[str]:

@@ -21,8 +21,13 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @define(eq=False)
 class Interruptions:
-    """Obeys signals for one command."""
+    """Obeys signals for one command.
 
+    Args:
+        stopping: What the first signal does, for people.
+    """
+
+    stopping: str = "stopping the job"
     _request: Callable[[], None] | None = field(default=None, init=False)
     _running: bool = field(default=False, init=False)
     _ended: bool = field(default=False, init=False)
@@ -47,7 +52,7 @@ class Interruptions:
         request, self._request = self._request, None
         if self._running and request is not None:
             request()
-            complain("stopping the job; a second Ctrl-C ends the process at once")
+            complain(f"{self.stopping}; a second Ctrl-C ends the process at once")
             return
         if self._running:
             complain("ended at once; the next launch continues from the last commit")
@@ -57,9 +62,9 @@ class Interruptions:
 
 
 @contextmanager
-def obeyed() -> Iterator[Interruptions]:
+def obeyed(stopping: str = "stopping the job") -> Iterator[Interruptions]:
     """Obey signals inside; the handlers that were there come back."""
-    interruptions = Interruptions()
+    interruptions = Interruptions(stopping)
     before = {one: signal.signal(one, interruptions.obey) for one in SIGNALS}
     try:
         yield interruptions

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, TracebackType
 
-from ...storage.model.errors import TrioletError, error
+from ...storage.model.errors import TrioletError, error, with_article
 from ..plan.definition import Job
 
 
@@ -129,8 +129,8 @@ def _jobs(module: ModuleType) -> dict[str, Job]:
 
 def _called(target: str, found: object) -> Job:
     if not callable(found):
-        kind = type(found).__name__
-        raise TargetInvalid(target, f"it is a {kind}, not a Job")
+        kind = with_article(type(found).__name__)
+        raise TargetInvalid(target, f"it is {kind}, not a Job")
     if inspect.iscoroutinefunction(found):
         raise TargetInvalid(target, "the function is async, it must be a plain one")
     try:
@@ -141,6 +141,6 @@ def _called(target: str, found: object) -> Job:
     made: list[object] = []
     _guarded(target, lambda: made.append(found()))
     if not isinstance(made[0], Job):
-        kind = type(made[0]).__name__
-        raise TargetInvalid(target, f"the function returned a {kind}, not a Job")
+        kind = with_article(type(made[0]).__name__)
+        raise TargetInvalid(target, f"the function returned {kind}, not a Job")
     return made[0]

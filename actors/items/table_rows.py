@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from ...storage.commands import Cursor
+from ...storage.model.errors import with_article
 from .errors import TableRowRefused
 from .protocols import ChunkKey
 
@@ -44,8 +45,8 @@ def shape_fault(names: Sequence[str], first: object, row: object) -> Fault | Non
     if not isinstance(row, Mapping | Sequence):
         return None, f"the row is of type {kind}; it must be a sequence or a dict"
     if isinstance(row, Mapping) != isinstance(first, Mapping):
-        other = type(first).__name__
-        reason = f"the row is of type {kind}, but the first of its chunk is a {other}"
+        other = with_article(type(first).__name__)
+        reason = f"the row is of type {kind}, but the first of its chunk is {other}"
         return None, reason
     if isinstance(row, Mapping):
         missing = [name for name in names if name not in row]

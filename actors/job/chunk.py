@@ -21,7 +21,12 @@ from ...storage.codec import (
     unseal,
 )
 from ...storage.commands import CommitChunk, Cursor, Enlist, EnlistedWrite, WriteFailed
-from ...storage.model.errors import CommitOutcomeUnknown, CorruptRecord, InvalidValue
+from ...storage.model.errors import (
+    CommitOutcomeUnknown,
+    CorruptRecord,
+    InvalidValue,
+    with_article,
+)
 from ...storage.model.execution import Counts, ExitCode
 from ...storage.model.status import BatchStatus, FailureCategory
 from ..items.protocols import ChunkKey, Delivery
@@ -241,10 +246,8 @@ class ChunkRun:
         where = self._where("reader")
         refusal = self.environment.boundary.refusal
         if not isinstance(items, Sequence) or isinstance(items, str | bytes):
-            kind = type(items).__name__
-            raise refusal(
-                where, f"the reader returned a {kind}; return a list of items"
-            )
+            kind = with_article(type(items).__name__)
+            raise refusal(where, f"the reader returned {kind}; return a list of items")
         if len(items) > self.chunk.size:
             reason = f"{len(items)} items when asked for {self.chunk.size}"
             raise refusal(where, f"the reader returned {reason}")
@@ -290,7 +293,7 @@ class ChunkRun:
     async def _commit(self, filled: _Filled) -> None:
         key = ChunkKey(
             instance_id=self.ctx.instance_id,
-            node=self.step.id,
+            node=self.row.node.id,
             visit=1,
             ordinal=self.row.counts.read,
         )

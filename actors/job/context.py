@@ -64,12 +64,28 @@ def log_of(execution: JobContext, node: str) -> Log:
     return LoggerAdapter(getLogger("triolet.user"), extra)
 
 
+@frozen(kw_only=True)
+class Partition:
+    """The share of a partitioned step's work that a worker does."""
+
+    key: str = field(repr=False)
+    """Unique within the step."""
+    ordinal: int
+    """1, 2, ... in the order of the plan."""
+    context: JsonObject = field(repr=False)
+    """What the planner gave to it."""
+
+
 @define(eq=False, kw_only=True)
 class StepContext:
     """What a tasklet and its listeners are given."""
 
     execution: JobContext = field(repr=False)
     node: str
+    path: str = field(repr=False)
+    """Names the step's rows: the node, or the worker of one partition."""
+    partition: Partition | None = None
+    """In a worker: its share of the work."""
     step_id: int
     step_attempt: int
     """Which start of this step in the instance it is, from 1."""
@@ -106,7 +122,7 @@ class StepContext:
     @property
     def idempotency_key(self) -> str:
         """Hand it to outside systems: equal whenever this step is repeated."""
-        return self.execution.idempotency_key(self.node)
+        return self.execution.idempotency_key(self.path)
 
     @property
     def log(self) -> Log:
@@ -134,6 +150,35 @@ class StepContext:
                     f"{what} of ctx.progress", f"must be an int, not {kind}"
                 )
         self._progress(done, total)
+
+
+@frozen(kw_only=True)
+class PlannerContext:
+    """What the planner of a partitioned step is given."""
+
+    execution: JobContext = field(repr=False)
+    node: str
+    partitions: int | None
+    """How many there have to be; None: 0 to 1,024."""
+
+    @property
+    def parameters(self) -> Mapping[str, ParameterValue]:
+        """The launch parameters, defaults filled in."""
+        return self.execution.parameters
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt at the instance this is, from 1."""
+        return self.execution.attempt
+
+    @property
+    def log(self) -> Log:
+        """Logs with the ids of the execution and the node."""
+        return log_of(self.execution, self.node)
+
+    def state_of(self, node: str) -> JsonObject:
+        """Read what a step committed as its state; empty when it has none."""
+        return self.execution.state_of(node)
 
 
 @frozen(kw_only=True)

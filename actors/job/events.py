@@ -47,6 +47,8 @@ class Event:
     execution_id: int | None = None
     attempt: int | None = None
     node: str | None = None
+    partition: str | None = None
+    """Key of the partition that a worker of the node does."""
     step_id: int | None = None
     target: Target | None = None
     status: BatchStatus | None = None

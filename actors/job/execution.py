@@ -3,11 +3,23 @@
 import trio
 
 from ...storage.commands import Opened
-from ...storage.model.errors import InvalidName
+from ...storage.model.errors import InvalidName, InvalidValue, with_article
 from ...storage.model.parameters import ParameterSet
-from ..plan.actions import Action, Decide, Finished, LatestRow, RunSplit, SplitResult
+from ..kernel.inspecting import ActorState
+from ..plan.actions import (
+    Action,
+    Decide,
+    Finished,
+    LatestRow,
+    LineResult,
+    PlanPartitions,
+    RunPartitions,
+    RunSplit,
+    SplitResult,
+)
 from ..plan.compile import CompiledJob
 from ..plan.definition import Decision, Exit
+from ..plan.partitioning import check_partitions
 from ..plan.traversal import Traversal
 from . import logs
 from .boundary import ComponentFailed, OutcomeUnknown, Where
@@ -15,14 +27,17 @@ from .context import (
     BranchObservation,
     DeciderContext,
     Observation,
+    PlannerContext,
     SplitObservation,
     payload_of,
 )
 from .events import Event, EventKind
+from .fan import Fan
+from .partitions import PartitionManager
 from .report import LaunchReport
 from .split import Split
 from .step import HEEDING_SECS, Environment, still_running
-from .walk import Walk
+from .walk import Stop, Walk
 
 
 class JobExecution(Walk):
@@ -48,8 +63,15 @@ class JobExecution(Walk):
         self._traversal = engine
         self._opened = opened
         self._parameters = parameters
-        self._deciding: Decision | None = None
-        self._split: Split | None = None
+        self._asking: tuple[str, object] | None = None
+        """The decider or planner that is being called, with its node."""
+        self._fan: Fan | None = None
+        """The split or partition manager that is running."""
+
+    @property
+    def title(self) -> str:
+        """Name the actor for people."""
+        return f"{self._job.plan.job} (execution {self.execution_id})"
 
     @property
     def execution_id(self) -> int:
@@ -77,16 +99,19 @@ class JobExecution(Walk):
         )
         return self._report(end)
 
+    def _inside(self) -> tuple[ActorState, ...]:
+        return super()._inside() if self._fan is None else (self._fan.inspect(),)
+
     async def _bring_to_end(self) -> None:
         self._tell(Event(kind=EventKind.STOP_REQUESTED))
-        decision = self._deciding
-        if self._split is not None:
-            self._split.stop()
-        elif decision is not None:
+        asking = self._asking
+        if self._fan is not None:
+            self._fan.mailbox.offer(Stop())
+        elif asking is not None:
             self._scope.cancel()
             await trio.sleep(HEEDING_SECS)
-            if self._deciding is decision:
-                self._tell(still_running(decision.id, decision.decider))
+            if self._asking is asking:
+                self._tell(still_running(*asking))
         else:
             await super()._bring_to_end()
 
@@ -102,18 +127,49 @@ class JobExecution(Walk):
                 return await self._decide(action)
             case RunSplit():
                 await trio.lowlevel.checkpoint_if_cancelled()
-                return await self._run_split(action)
+                split = Split(action, self._job, self._environment)
+                return self._traversal.joined(await self._side_by_side(split))
+            case PlanPartitions():
+                await trio.lowlevel.checkpoint_if_cancelled()
+                return await self._plan(action)
+            case RunPartitions():
+                await trio.lowlevel.checkpoint_if_cancelled()
+                manager = PartitionManager(action, self._job, self._environment)
+                return self._traversal.partitioned(await self._side_by_side(manager))
             case _:
                 return await super()._perform(action)
 
-    async def _run_split(self, action: RunSplit) -> Action:
-        split = self._split = Split(action, self._job, self._environment)
+    async def _side_by_side(self, fan: Fan) -> tuple[LineResult, ...]:
+        self._fan = fan
         try:
-            results = await split.run(split.mailbox.inbox)
+            results = await fan.run(fan.mailbox.inbox)
         finally:
-            self._split = None
+            self._fan = None
         self._heed()
-        return self._traversal.joined(results)
+        return results
+
+    async def _plan(self, action: PlanPartitions) -> Action:
+        node = action.node
+        planner = self._job.partitioned[node.id].planner
+        boundary = self._environment.boundary
+        where = Where(node.id, "planner_failed")
+        ctx = PlannerContext(
+            execution=self._environment.context,
+            node=node.id,
+            partitions=node.partition_count,
+        )
+        self._asking = (node.id, planner)
+        try:
+            returned = await boundary.call(where, planner, ctx)
+            entries = check_partitions(returned, node.partition_count)
+        except ComponentFailed as exc:
+            return self._traversal.unplanned(exc.failure)
+        except (OutcomeUnknown, InvalidValue) as exc:
+            return self._traversal.unplanned(boundary.failure(where, exc))
+        finally:
+            self._asking = None
+        self._heed()
+        return self._traversal.planned(entries)
 
     async def _decide(self, action: Decide) -> Action:
         decision = self._job.decisions[action.node.id]
@@ -124,7 +180,7 @@ class JobExecution(Walk):
             preceding=None if action.preceding is None else _seen(action.preceding),
             split=None if action.split is None else _joined(action.split),
         )
-        self._deciding = decision
+        self._asking = (decision.id, decision.decider)
         try:
             code = await self._answer(decision, where, ctx)
         except ComponentFailed as exc:
@@ -134,7 +190,7 @@ class JobExecution(Walk):
                 self._environment.boundary.failure(where, exc)
             )
         finally:
-            self._deciding = None
+            self._asking = None
         self._heed()
         return self._traversal.decided(action.node, code)
 
@@ -150,10 +206,10 @@ class JobExecution(Walk):
                 return Exit(returned).code
             except InvalidName as exc:
                 raise boundary.failed(where, exc) from exc
-        kind = type(returned).__name__
+        kind = with_article(type(returned).__name__)
         raise boundary.refusal(
             where,
-            f"decider {decision.id!r} returned a {kind}; return an exit code or Exit",
+            f"decider {decision.id!r} returned {kind}; return an exit code or Exit",
         )
 
     def _report(self, end: Finished) -> LaunchReport:
@@ -168,6 +224,7 @@ class JobExecution(Walk):
             counts=end.counts,
             failure=end.failure,
             steps=tuple(self._engine.steps),
+            partitions=tuple(self._traversal.partitions),
             parameters=self._parameters,
             run=opened.run,
             restart_of=opened.restart_of,

@@ -21,7 +21,9 @@ from ...storage.commands import (
     Opened,
     OpenExecution,
 )
+from ...storage.model.bounds import check_whole
 from ...storage.model.errors import InvalidValue, TrioletError, error
+from ...storage.model.execution import COUNT_MAX
 from ...storage.model.parameters import ParameterSet
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
@@ -35,7 +37,6 @@ from .boundary import Boundary
 from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
-from .options import check_type
 from .requirements import check_store, requirements_of
 from .step import Environment
 
@@ -78,6 +79,8 @@ class LaunchSettings:
 
     nursery: trio.Nursery
     store: StorageActor
+    stores: tuple[StorageActor, ...]
+    """All that work side by side, for what an execution does side by side."""
     descriptor: Descriptor
     connections: int
     """How many transactions may be under way at the same time."""
@@ -130,10 +133,11 @@ def launch_of(
     Raises:
         InvalidParameter: A parameter is unknown, missing or of the wrong type.
         InvalidName: A parameter's name breaks the rules.
+        InvalidValue: *run* is no number of a run, or one is to be made anew as well.
     """
     parameters = resolve(job.parameters, given)
     if run is not None:
-        check_type(run, int, "continue_run")
+        check_whole("continue_run", run, 1, COUNT_MAX)
         if anew:
             raise InvalidValue("anew and continue_run", "exclude each other")
         parameters = parameters.with_run(run)
@@ -285,6 +289,7 @@ def _execution(
     )
     environment = Environment(
         store=settings.store,
+        stores=settings.stores,
         owner_id=settings.owner_id,
         context=context,
         boundary=boundary,

@@ -6,7 +6,7 @@ from ...storage.model.errors import TrioletError, error, listed
 from ...storage.model.execution import Counts, Failure
 from ...storage.model.parameters import ParameterSet
 from ...storage.model.status import BatchStatus
-from ..plan.actions import StepReport
+from ..plan.actions import PartitionReport, StepReport
 from .wording import failure_text
 
 
@@ -57,6 +57,8 @@ class LaunchReport:
     failure: Failure | None
     steps: tuple[StepReport, ...]
     """Steps in the order in which this attempt came by, reused ones included."""
+    partitions: tuple[PartitionReport, ...]
+    """Of the partitioned steps that ran in this attempt, in the order of keys."""
     parameters: ParameterSet
     run: int | None
     """The run number, when the job was launched anew."""

@@ -20,7 +20,7 @@ class Requirements:
 def requirements_of(job: CompiledJob) -> Requirements:
     """Tell what a job needs; a job of tasklets needs no more than to be owned."""
     needed = {Capability.EXECUTION_OWNERSHIP}
-    nodes = job.plan.nodes.values()
+    nodes = [*job.plan.nodes.values(), *job.plan.embedded.values()]
     declared = [one.declaration for one in nodes if isinstance(one, StepNode)]
     atomic = any(
         isinstance(one, ChunkDeclaration) and one.delivery is DeliveryMode.ATOMIC

@@ -11,7 +11,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 import trio
 from attrs import define, field, frozen
 
-from ...storage.commands import InstanceComplete, ListOperations, ShowExecution
+from ...storage.commands import (
+    AlreadyRunning,
+    InstanceComplete,
+    ListOperations,
+    ShowExecution,
+)
 from ...storage.commands.requesting import (
     ClaimLaunches,
     EndLaunch,
@@ -34,12 +39,13 @@ from ...storage.model.launch_request import (
     RequestStatus,
 )
 from ...storage.model.status import BatchStatus, FailureCategory
+from ..kernel.inspecting import Activity, ActorKind, ActorState
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
 from ..kernel.storage_actor import StorageActor
 from ..plan.compile import CompiledJob, compile_job
 from ..plan.definition import Job
-from .launch import Launch, ShuttingDown, launch_of
+from .launch import ComponentsInUse, Launch, ShuttingDown, launch_of
 from .places import place_of
 from .report import LaunchReport
 
@@ -163,9 +169,19 @@ class Serving:
     _running: list[str] = field(factory=list)
     """The job of each launch that is under way."""
     _woken: trio.Event = field(factory=trio.Event)
+    _turns: dict[tuple[str, bytes], trio.Event] = field(factory=dict)
+    """By instance: the end of the last request for it that was claimed."""
 
     def __attrs_post_init__(self) -> None:
         check_whole("max_running", self.max_running, 1, MAX_RUNNING_MAX)
+
+    def inspect(self) -> ActorState:
+        """Show the actor as it is now."""
+        return ActorState(
+            kind=ActorKind.SERVING,
+            name=", ".join(sorted(self.jobs)),
+            activity=Activity.RUNNING if self._running else Activity.IDLE,
+        )
 
     def wake(self) -> None:
         """Look at once instead of at the end of the period."""
@@ -222,12 +238,34 @@ class Serving:
         for request in claimed.requests:
             self.held.add(request.id)
             self._running.append(request.job)
-            nursery.start_soon(self._work, request)
+            nursery.start_soon(self._in_turn, request, *self._turn_of(request))
         return bool(claimed.requests)
 
-    async def _work(self, request: LaunchRequest) -> None:
+    def _turn_of(self, request: LaunchRequest) -> tuple[trio.Event | None, trio.Event]:
+        """Queue up behind the requests for the same instance: what to wait for, and to set."""
+        mine = trio.Event()
+        if request.anew:
+            return None, mine
+        instance = (request.job, request.parameters.instance_key(request.job))
+        before = self._turns.get(instance)
+        self._turns[instance] = mine
+        return before, mine
+
+    async def _in_turn(
+        self, request: LaunchRequest, before: trio.Event | None, mine: trio.Event
+    ) -> None:
+        try:
+            await self._work(request, before)
+        finally:
+            mine.set()
+            for instance in [one for one, end in self._turns.items() if end is mine]:
+                del self._turns[instance]
+
+    async def _work(self, request: LaunchRequest, before: trio.Event | None) -> None:
         served = ServedRequest(request=request, status=RequestStatus.REQUESTED)
         try:
+            if before is not None:
+                await before.wait()
             served = await self._served(request)
         except (StoreUnavailable, CommitOutcomeUnknown) as exc:
             log.warning("launch request %d was interrupted: %s", request.id, exc)
@@ -281,6 +319,12 @@ class Serving:
             return done if request.execution_id is not None else _refused(request, exc)
         except StoreError:
             raise
+        except (AlreadyRunning, ComponentsInUse) as exc:
+            # It will not be for ever: somebody asks again when the period has passed.
+            log.info("launch request %d has to wait: %s", request.id, exc)
+            with trio.move_on_after(self.poll):
+                await self.closing.wait()
+            return back
         except LaunchLost as exc:
             log.warning("%s", exc)
             return back

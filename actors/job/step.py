@@ -11,7 +11,7 @@ from attrs import define, evolve, field, frozen
 
 from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, canonical_json, seal
 from ...storage.commands import Advance, Cursor, EnlistedWrite
-from ...storage.model.errors import InvalidValue
+from ...storage.model.errors import InvalidValue, with_article
 from ...storage.model.execution import ExitCode, Failure
 from ...storage.model.json import JsonObject
 from ...storage.model.status import BatchStatus, FailureCategory
@@ -33,6 +33,8 @@ class Environment:
     """What a step runs in."""
 
     store: StorageActor
+    stores: tuple[StorageActor, ...]
+    """All that work side by side, this one among them."""
     owner_id: int
     context: JobContext
     boundary: Boundary
@@ -92,10 +94,10 @@ class TaskletRun:
             return ExitCode.COMPLETED
         if isinstance(returned, Exit):
             return returned.code
-        kind = type(returned).__name__
+        kind = with_article(type(returned).__name__)
         raise self.boundary.refusal(
             where,
-            f"step {self.step.id!r} returned a {kind}; return None or Exit(code)",
+            f"step {self.step.id!r} returned {kind}; return None or Exit(code)",
         )
 
     def _sealed_state(self, before: str) -> str | None:
@@ -245,9 +247,9 @@ class StepRun:
                 return evolve(result, exit_code=code)
             case Exit():
                 return result
-        kind = type(returned).__name__
+        kind = with_article(type(returned).__name__)
         raise self.environment.boundary.refusal(
-            where, f"listener {listener.name!r} returned a {kind}; return None or Exit"
+            where, f"listener {listener.name!r} returned {kind}; return None or Exit"
         )
 
 

@@ -29,6 +29,7 @@ from ...storage.model.errors import (
 from ...storage.model.execution import Failure
 from ...storage.model.status import BatchStatus, FailureCategory
 from ..kernel.asyncio_calls import SharedAsyncio
+from ..kernel.inspecting import Activity, ActorKind, ActorState
 from ..kernel.mailbox import Inbox
 from ..kernel.stop import StopToken
 from ..plan.actions import (
@@ -41,12 +42,12 @@ from ..plan.actions import (
     StepResult,
 )
 from ..plan.compile import CompiledJob
-from ..plan.definition import Chunk
+from ..plan.definition import Chunk, Step
 from ..plan.stepping import Stepping
 from . import logs
 from .boundary import ComponentFailed, OutcomeUnknown, Where
 from .chunk import ChunkRun
-from .context import StepContext
+from .context import Partition, StepContext
 from .events import Event, EventKind
 from .narration import narrate
 from .step import (
@@ -96,12 +97,37 @@ class Walk:
         """Keeps further code from beginning, once it is set."""
         return self._environment.context.stop
 
+    def inspect(self, kind: ActorKind, name: str, waiting: int) -> ActorState:
+        """Show the actor as it is now."""
+        stopping = self.stop_token.is_set()
+        return ActorState(
+            kind=kind,
+            name=name,
+            activity=Activity.STOPPING if stopping else Activity.RUNNING,
+            waiting=waiting,
+            children=self._inside(),
+        )
+
+    def _inside(self) -> tuple[ActorState, ...]:
+        """Show what runs inside of this actor."""
+        running = self._running
+        if running is None:
+            return ()
+        stopping = running.scope.cancel_called
+        activity = Activity.STOPPING if stopping else Activity.RUNNING
+        name = running.step.id
+        return (ActorState(kind=ActorKind.STEP, name=name, activity=activity),)
+
     async def listen(self, inbox: Inbox[Stop]) -> None:
         """Take in a stop, and tell when the step does not heed it.
 
         A second stop would say nothing new.
         """
         await inbox.receive()
+        await self.take_in_stop()
+
+    async def take_in_stop(self) -> None:
+        """Come to an end; see `listen`."""
         self.stop_token.set()
         self._engine.stop()
         await self._bring_to_end()
@@ -230,10 +256,15 @@ class Walk:
                 raise other from exc
 
     async def _run_step(self, row: OpenStep) -> Action:
-        step = self._job.steps[row.node.id]
+        try:
+            step = await self._step_of(row)
+        except ComponentFailed as exc:
+            return self._engine.stepped(failed(exc.failure))
         ctx = StepContext(
             execution=self._environment.context,
             node=step.id,
+            path=row.node.id,
+            partition=self._partition_of(),
             step_id=row.step_id,
             step_attempt=row.attempt,
             state=state_for(row),
@@ -263,6 +294,18 @@ class Walk:
         self._running = None
         self._heed()
         return self._engine.stepped(result)
+
+    async def _step_of(self, row: OpenStep) -> Step:
+        """Give the user's code for a row.
+
+        Raises:
+            ComponentFailed: It could not be made.
+        """
+        return self._job.steps[row.node.id]
+
+    def _partition_of(self) -> Partition | None:
+        """Give the partition that this actor works on, if it does."""
+        return None
 
     async def _last_word(self, status: BatchStatus, failure: Failure | None) -> None:
         """Close what is open on the way out, if the store still lets us."""

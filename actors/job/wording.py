@@ -6,6 +6,8 @@ _RAISED_BY = {
     "tasklet_failed": "the tasklet",
     "write_failed": "the write function",
     "decider_failed": "the decider",
+    "planner_failed": "the planner",
+    "factory_failed": "the factory",
     "before_step_listener_failed": "the listener",
     "after_step_listener_failed": "the listener",
     "reader_open_failed": "the reader as it was opened",

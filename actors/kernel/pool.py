@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import trio
 
 from ...storage.backend import Backend
+from .inspecting import ActorState
 from .storage_actor import StorageActor
 
 
@@ -41,6 +42,18 @@ class StoragePool:
         actor = self._workers[self._next % len(self._workers)]
         self._next += 1
         return actor
+
+    @property
+    def workers(self) -> tuple[StorageActor, ...]:
+        """All actors that carry jobs."""
+        return tuple(self._workers)
+
+    def inspect(self) -> tuple[ActorState, ...]:
+        """Show all actors as they are now."""
+        return tuple(
+            actor.inspect("control" if actor is self.control else str(number))
+            for number, actor in enumerate(self._all)
+        )
 
     def start(self, nursery: trio.Nursery) -> None:
         """Run all actors until `end`."""

@@ -27,6 +27,7 @@ from ...storage.model.errors import (
     TrioletError,
 )
 from .driving import Done, Step, give_up, resume, waited
+from .inspecting import Activity, ActorKind, ActorState
 from .mailbox import Mailbox, Slot
 from .offload import PATIENCE_SECS, Offload
 
@@ -91,6 +92,16 @@ class StorageActor:
         self._silence = deadline * SILENCE_SHARE
         self._offload = Offload(adaptive=adaptive, patience=patience)
         self._mailbox: Mailbox[_Ask] = Mailbox(MAILBOX_CAPACITY)
+        self._committing = False
+
+    def inspect(self, name: str) -> ActorState:
+        """Show the actor as it is now."""
+        return ActorState(
+            kind=ActorKind.STORAGE,
+            name=name,
+            activity=Activity.RUNNING if self._committing else Activity.IDLE,
+            waiting=self.depth,
+        )
 
     @property
     def depth(self) -> int:
@@ -143,10 +154,12 @@ class StorageActor:
                 inbox.close()
 
     async def _commit_all(self, asks: Sequence[_Ask]) -> None:
+        self._committing = True
         try:
             for group in _transactions(asks):
                 await self._commit(group)
         finally:
+            self._committing = False
             _answer_all(asks, StoreGone())
 
     async def _commit(self, group: Sequence[_Ask]) -> None:

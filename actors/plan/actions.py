@@ -7,10 +7,11 @@ from attrs import define, frozen
 from ...storage.commands import Advance, EnlistedWrite
 from ...storage.model.execution import NO_COUNTS, Counts, DecisionRef, Failure
 from ...storage.model.status import BatchStatus
-from .plan import DecisionNode, SplitNode, StepNode
+from .plan import DecisionNode, PartitionedNode, SplitNode, StepNode
 
 if TYPE_CHECKING:
     from .branch import BranchTraversal
+    from .partitioned import PartitionTraversal
 
 
 @define(eq=False)
@@ -132,6 +133,41 @@ class SplitResult:
     """In the order of declaration."""
 
 
+@frozen(kw_only=True)
+class PartitionReport:
+    """A partition as this attempt saw it."""
+
+    node: str
+    """Of the partitioned step."""
+    key: str
+    ordinal: int
+    """1, 2, ... in the order of the plan."""
+    status: BatchStatus
+    exit_code: str
+    counts: Counts
+    failure: Failure | None = None
+    reused: bool = False
+    """Completed in an earlier attempt."""
+    began: bool = True
+    """False: no worker was started for it, it is still pending."""
+
+
+@frozen
+class PlanPartitions:
+    """Ask the planner of a partitioned step; everything that led to it is durable."""
+
+    node: PartitionedNode
+
+
+@frozen
+class RunPartitions:
+    """Run the workers of a partitioned step whose plan is durable."""
+
+    node: PartitionedNode
+    partitions: tuple["PartitionTraversal", ...]
+    """Engines of those that are not completed, in the order of the plan."""
+
+
 @frozen
 class Decide:
     """Ask a decider; everything that led to it is durable."""
@@ -176,4 +212,13 @@ class Ended:
     result: LineResult
 
 
-Action: TypeAlias = RunStep | Decide | RunSplit | Commit | Finished | Ended
+Action: TypeAlias = (
+    RunStep
+    | Decide
+    | RunSplit
+    | PlanPartitions
+    | RunPartitions
+    | Commit
+    | Finished
+    | Ended
+)

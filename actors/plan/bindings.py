@@ -86,6 +86,13 @@ def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
     yield from _word_reasons(node.on_failure, FailurePolicy, "on_failure")
     yield from count_reasons(node.max_workers, "budget max_workers", WORKERS_MAX)
     worker = node.worker
+    if node.factory is not None:
+        yield from _function_reasons(node.factory, "factory")
+    elif isinstance(worker, Step) and isinstance(worker.work, Chunk):
+        yield (
+            "a chunk as worker needs factory=, a function that makes the chunk of each "
+            "partition: all of them would share its reader and writer"
+        )
     if isinstance(worker, Step) and worker.allow_start_if_complete is True:
         yield (
             "allow_start_if_complete= of the worker has no effect, a partition that "

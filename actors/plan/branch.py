@@ -19,18 +19,12 @@ from .actions import (
     StepReport,
     StepResult,
 )
+from .aggregation import BranchResult, aggregate_branches
 from .draft import Draft
 from .failures import FlowFailures
 from .history import History
 from .plan import SplitNode, StepNode
 from .stepping import Stepping
-
-_SEVERITY = (
-    BatchStatus.COMPLETED,
-    BatchStatus.STOPPED,
-    BatchStatus.FAILED,
-    BatchStatus.UNKNOWN,
-)
 
 
 class BranchTraversal(Stepping):
@@ -128,15 +122,17 @@ def joined(
         history: Knows the digests of the steps.
         branches: In the order of declaration, in which order they may have ended.
     """
-    worst = max(branches, key=lambda one: _SEVERITY.index(one.status))
+    worst = aggregate_branches(
+        [BranchResult(one.status, one.exit_code, one.failure) for one in branches]
+    )
     digest = digests.split_aggregate(
         fingerprint,
         node.join,
         [
-            (
+            digests.BranchInput(
                 one.status,
                 one.exit_code,
-                [history.digest(step.row) for step in one.steps],
+                tuple(history.digest(step.row) for step in one.steps),
             )
             for one in branches
         ],

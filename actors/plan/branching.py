@@ -81,9 +81,11 @@ class PartitionedStep:
         id: Names the node; at most 128 bytes.
         worker: The ``Step`` that does one partition; a function or a ``Chunk`` stands
             for a step called ``ID.worker``. It has no ``then``.
-        planner: A plain or async function; it returns a list of exactly *partitions*
-            pairs of a key, at most 128 bytes and unique, and a dict of JSON values.
-        partitions: How many there are, 1 to 1024.
+        planner: A plain or async function, called with a `PlannerContext`; it returns
+            a list of pairs of a key, at most 128 bytes and unique, and a dict of JSON
+            values.
+        partitions: How many there are, 1 to 1024. None: as many as the planner
+            returns, 0 to 1024; without any, the step is COMPLETED.
         name: A label for people; the id unless given.
         then: Maps exit patterns to targets, as for a step.
         max_workers: How many partitions are worked on at the same time, 1 to 64.
@@ -94,13 +96,17 @@ class PartitionedStep:
         allow_start_if_complete: Whether a restart plans and runs it again although it
             had completed.
         planner_revision: Changes with the meaning of the planner.
+        factory: A plain or async function that is called with the `Partition` before
+            its worker begins; it returns what does this partition, with readers and
+            writers of its own: a ``Step`` like *worker*, or its work. A ``Chunk``
+            needs one.
         aggregation_revision: Names the rule that makes one result of all.
     """
 
     id: str
     worker: Step | Function | Chunk
     planner: Function
-    partitions: int
+    partitions: int | None = None
     name: str | None = field(default=None, kw_only=True)
     then: Mapping[str, str | Terminal] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False
@@ -111,5 +117,6 @@ class PartitionedStep:
     )
     start_limit: int | None = field(default=None, kw_only=True)
     allow_start_if_complete: bool = field(default=False, kw_only=True)
+    factory: Function | None = field(default=None, kw_only=True)
     planner_revision: str = field(default="1", kw_only=True)
     aggregation_revision: str = field(default=STATUS_AND_COUNTS, kw_only=True)

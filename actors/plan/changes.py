@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...storage.codec import Schema
-from ...storage.model.errors import CorruptRecord
+from ...storage.model.errors import CorruptRecord, with_article
 from ...storage.model.execution import Target, Terminal
 from .manifest import read_manifest
 from .plan import (
@@ -59,7 +59,7 @@ def _changes(before: Plan, after: Plan) -> Iterator[str]:
 def _node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
     where = f"{_kind(after)} {after.id!r}"
     if _kind(before) != _kind(after):
-        yield f"{where} was a {_kind(before)}"
+        yield f"{where} was {with_article(_kind(before))}"
         return
     old, new = _facts(before), _facts(after)
     for what in old:
@@ -109,7 +109,7 @@ def _facts(node: PlanNode) -> dict[str, str]:
                 "name": repr(node.step_name),
                 **_start_facts(node),
                 "worker": repr(node.worker.id),
-                "partitions": str(node.partition_count),
+                "partitions": str(node.partition_count or "any number"),
                 "planner revision": repr(node.partitioner),
                 "aggregation revision": repr(node.aggregation),
                 "on failure": node.failure_policy.value,

@@ -63,9 +63,10 @@ def node_reasons(node: PlanNode) -> Iterator[str]:
 def _partitioned_reasons(node: PartitionedNode) -> Iterator[str]:
     yield from name_reasons(node.step_name, NameKind.STEP)
     yield from _start_reasons(node)
-    yield from count_reasons(
-        node.partition_count, "number of partitions", PARTITIONS_MAX
-    )
+    if node.partition_count is not None:
+        yield from count_reasons(
+            node.partition_count, "number of partitions", PARTITIONS_MAX
+        )
     yield from name_reasons(node.partitioner, NameKind.REVISION, "planner revision")
     yield from name_reasons(node.aggregation, NameKind.REVISION, "aggregation revision")
 

@@ -57,8 +57,16 @@ class CompiledJob:
 
     @property
     def components(self) -> tuple[object, ...]:
-        """The readers and writers, which serve one launch at a time."""
-        chunks = (step.work for step in self.steps.values())
+        """The readers and writers, which serve one launch at a time.
+
+        Those that a factory makes for each partition are not among them.
+        """
+        made = {
+            node.worker.id
+            for node in self.partitioned.values()
+            if node.factory is not None and isinstance(node.worker, Step)
+        }
+        chunks = (step.work for key, step in self.steps.items() if key not in made)
         return tuple(
             component
             for chunk in chunks

@@ -9,19 +9,29 @@ from ...storage.commands import (
     StepEnd,
 )
 from ...storage.model.execution import DecisionRef, Target, TransitionKind
+from ...storage.model.partition import PartitionRef
 from ...storage.model.status import BatchStatus
 from .actions import OpenStep, StepResult
 from .plan import StepNode
 
 
-def next_step(node: StepNode, inherit: int | None) -> NextStep:
-    """Make the row to be created for a node; *inherit* is the row that it continues."""
+def next_step(
+    node: StepNode, inherit: int | None, partition: PartitionRef | None = None
+) -> NextStep:
+    """Make the row to be created for a node.
+
+    Args:
+        node: The step.
+        inherit: The row that it continues.
+        partition: That it works on, if it is a worker.
+    """
     return NextStep(
         node=node.id,
         name=node.name,
         limit=node.start_limit,
         inherit=inherit,
         starting=bool(node.listeners),
+        partition=partition,
     )
 
 
@@ -31,9 +41,13 @@ class Draft:
     Args:
         execution_id: The attempt.
         owner_id: Fences its commands.
+        partition: That takes over what comes of the step, a worker.
     """
 
-    def __init__(self, execution_id: int, owner_id: int) -> None:
+    def __init__(
+        self, execution_id: int, owner_id: int, partition: PartitionRef | None = None
+    ) -> None:
+        self._partition = partition
         self._execution_id = execution_id
         self._owner_id = owner_id
         self._sequence = 0
@@ -101,6 +115,7 @@ class Draft:
                 context=result.context,
                 failure=result.failure,
                 decision=self._folded,
+                partition=self._partition,
             )
             write = result.write
         command = Advance(

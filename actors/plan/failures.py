@@ -7,6 +7,7 @@ from attrs import evolve, frozen
 from ...storage.commands import StartLimitReached
 from ...storage.model.errors import listed
 from ...storage.model.execution import Failure
+from ...storage.model.partition import PartitionExecution
 from ...storage.model.status import FailureCategory
 
 
@@ -39,6 +40,21 @@ class FlowFailures:
             node,
             message=f"{node!r} ended with exit code {str(code)!r}; "
             f"it has rules for {rules}",
+        )
+
+    def worker_limited(
+        self, refusal: StartLimitReached, node: str, partition: PartitionExecution
+    ) -> Failure:
+        """A partition's worker may not be started again; its own name says nothing."""
+        said = StartLimitReached(
+            f"{node}, partition {partition.ordinal}", refusal.limit
+        )
+        return Failure(
+            FailureCategory.ILLEGAL_TRANSITION,
+            self.new_id(),
+            refusal.code,
+            node,
+            message=str(said),
         )
 
     def limited(self, refusal: StartLimitReached) -> Failure:

@@ -13,6 +13,7 @@ from ...storage.model.execution import (
     StepExecution,
     Terminal,
 )
+from ...storage.model.partition import PartitionExecution, is_worker
 from .actions import LatestRow, OpenStep, StepResult
 
 VERSIONS_PER_END = 2
@@ -26,6 +27,9 @@ class History:
         self._fingerprint = fingerprint
         self._digests: dict[int, bytes] = {}
         self._latest = {step.node: self._recorded(step) for step in snapshot.steps}
+        self._plans: dict[str, list[PartitionExecution]] = {}
+        for partition in snapshot.partitions:
+            self._plans.setdefault(partition.node, []).append(partition)
         self._starts = {node: count for node, _, count in snapshot.starts}
         self._answers: dict[tuple[str, bytes], tuple[str, DecisionRef]] = {}
         for made in snapshot.decisions:
@@ -56,6 +60,10 @@ class History:
         """Give the latest row of *node*, if it was ever started."""
         return self._latest.get(node)
 
+    def plan(self, node: str) -> tuple[PartitionExecution, ...]:
+        """Give the latest plan of a partitioned step; empty when it has none."""
+        return tuple(self._plans.get(node, ()))
+
     def starts(self, node: str) -> int:
         """Count how often *node* was started in the instance."""
         return self._starts.get(node, 0)
@@ -84,8 +92,12 @@ class History:
         return row
 
     def total(self) -> Counts:
-        """Sum the counts of the latest rows of all nodes."""
-        counts = [latest.counts for latest in self._latest.values()]
+        """Sum the counts of the latest rows of all nodes; a manager's hold its workers'."""
+        counts = [
+            latest.counts
+            for node, latest in self._latest.items()
+            if not is_worker(node)
+        ]
         worked = [one for one in counts if one is not NO_COUNTS and one != NO_COUNTS]
         return sum(worked, NO_COUNTS)
 

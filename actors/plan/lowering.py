@@ -57,13 +57,13 @@ def graph_of(nodes: Mapping[str, Node]) -> Graph:
 def _plan_node(node: Node) -> PlanNode:
     match node:
         case Step():
-            return _step_node(node)
+            return step_node(node)
         case Decision():
             return DecisionNode(node.id, node.revision, node.input_version)
         case Split():
             return SplitNode(
                 node.id,
-                tuple(tuple(map(_step_node, branch)) for branch in node.branches),
+                tuple(tuple(map(step_node, branch)) for branch in node.branches),
                 _join_of(node),
                 _policy(node.on_failure),
             )
@@ -72,7 +72,7 @@ def _plan_node(node: Node) -> PlanNode:
             return PartitionedNode(
                 id=node.id,
                 step_name=node.id if node.name is None else node.name,
-                worker=_step_node(worker),
+                worker=step_node(worker),
                 partition_count=node.partitions,
                 partitioner=node.planner_revision,
                 aggregation=node.aggregation_revision,
@@ -95,7 +95,8 @@ def _limit(given: int | None) -> int:
     return UNLIMITED if given is None else given
 
 
-def _step_node(step: Step) -> StepNode:
+def step_node(step: Step) -> StepNode:
+    """Give what the plan keeps of a step."""
     return StepNode(
         step.id,
         step.id if step.name is None else step.name,

@@ -18,6 +18,7 @@ from .node_documents import items_at, member_at, node_document, read_node, text_
 from .plan import (
     ChunkDeclaration,
     DecisionNode,
+    PartitionedNode,
     Plan,
     StepNode,
     Transition,
@@ -27,7 +28,7 @@ from .plan import (
 
 FORMATS = range(2, 5)
 """2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
-of the steps inside of those are chunks."""
+of the steps inside of those are chunks, or a planner says how many partitions it is."""
 MANIFEST_BYTES_MAX = 1_048_576
 
 
@@ -61,9 +62,12 @@ def _format_of(graph: Graph) -> int:
     plain = (StepNode, DecisionNode)
     if all(isinstance(node, plain) for node in graph.nodes.values()):
         return 2
-    inside = (step for node in graph.nodes.values() for step in steps_inside(node))
+    nodes = graph.nodes.values()
+    inside = (step for node in nodes for step in steps_inside(node))
     chunks = any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
-    return 4 if chunks else 3
+    divided = (node for node in nodes if isinstance(node, PartitionedNode))
+    free = any(node.partition_count is None for node in divided)
+    return 4 if chunks or free else 3
 
 
 def _transition_document(source: str, one: Transition) -> JsonObject:

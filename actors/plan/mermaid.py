@@ -30,7 +30,9 @@ _UNSAFE = {ord(one): f"#{ord(one)};" for one in '"#&;<>\\`|[]{}()'}
 
 
 def mermaid_lines(
-    plan: Plan, statuses: Mapping[str, BatchStatus] | None = None
+    plan: Plan,
+    statuses: Mapping[str, BatchStatus] | None = None,
+    tallies: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """Draw a plan from top to bottom.
 
@@ -39,13 +41,14 @@ def mermaid_lines(
             frame around its branches, its join a hexagon; a partitioned step has a
             double border.
         statuses: Of the nodes that an execution came by; a class for each.
+        tallies: Of partitioned steps: how many partitions stand how.
     """
     drawn = (*plan.nodes, *plan.embedded)
     numbers = {node: f"n{at}" for at, node in enumerate(drawn)}
     yield "flowchart TD"
     yield f"  start(( )) --> {numbers[plan.entry]}"
     for node in plan.nodes.values():
-        yield from _node_lines(node, numbers)
+        yield from _node_lines(node, numbers, (tallies or {}).get(node.id, ""))
     ends: set[Terminal] = set()
     for source, every in plan.transitions.items():
         for one in every:
@@ -60,7 +63,9 @@ def mermaid_lines(
     yield from _classes(numbers, statuses or {})
 
 
-def _node_lines(node: PlanNode, numbers: Mapping[str, str]) -> Iterator[str]:
+def _node_lines(
+    node: PlanNode, numbers: Mapping[str, str], tally: str
+) -> Iterator[str]:
     number, label = numbers[node.id], _label(node.id)
     match node:
         case StepNode():
@@ -70,8 +75,10 @@ def _node_lines(node: PlanNode, numbers: Mapping[str, str]) -> Iterator[str]:
         case JoinNode():
             yield f'  {number}{{{{"{label}"}}}}'
         case PartitionedNode():
-            worker = f"{node.partition_count} x {_label(node.worker.id)}"
-            yield f'  {number}[["{label}: {worker}"]]'
+            many = "n" if node.partition_count is None else node.partition_count
+            worker = f"{many} x {_label(node.worker.id)}"
+            stands = f"; {tally}" if tally else ""
+            yield f'  {number}[["{label}: {worker}{stands}"]]'
         case SplitNode():
             yield f'  subgraph {number}["{label}"]'
             for branch in node.branches:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from attrs import define, evolve, field
 
-from ...storage.model.errors import Problem
+from ...storage.model.errors import Problem, with_article
 from ...storage.model.names import NameKind
 from .checks import name_reasons
 from .definition import Decision, Node, PartitionedStep, Split, Step
@@ -105,7 +105,8 @@ class _Naming:
     def _inside(self, given: object, split: str, place: str) -> Step:
         if isinstance(given, Step):
             return self._step(given, place)
-        reason = f"a branch may hold nothing but Steps, not a {type(given).__name__}"
+        kind = with_article(type(given).__name__)
+        reason = f"a branch may hold nothing but Steps, not {kind}"
         self.problems.append(Problem(split, reason))
         return Step(f"#{place}", _nothing)
 
@@ -114,7 +115,8 @@ class _Naming:
         where = f"{place} (worker)"
         given: object = node.worker
         if isinstance(given, (Decision, Split, PartitionedStep)):
-            reason = f"the worker must be a Step, not a {type(given).__name__}"
+            kind = with_article(type(given).__name__)
+            reason = f"the worker must be a Step, not {kind}"
             self.problems.append(Problem(key, reason))
             step = Step(f"#{where}", _nothing)
         elif isinstance(node.worker, Step):

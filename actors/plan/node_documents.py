@@ -145,13 +145,18 @@ def _read_partitioned(node: Json) -> PartitionedNode:
         id=text_at(node, "id"),
         step_name=text_at(node, "step_name"),
         worker=_read_step(member_at(node, "worker")),
-        partition_count=number_at(node, "partition_count"),
+        partition_count=_read_count(node),
         partitioner=text_at(node, "partitioner"),
         aggregation=text_at(node, "aggregation"),
         failure_policy=FailurePolicy(text_at(node, "failure_policy")),
         start_limit=number_at(node, "start", "start_limit"),
         allow_start_if_complete=_read_allowed(node),
     )
+
+
+def _read_count(node: Json) -> int | None:
+    free = member_at(node, "partition_count") is None
+    return None if free else number_at(node, "partition_count")
 
 
 def _read_step(node: Json) -> StepNode:

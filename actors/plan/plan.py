@@ -96,7 +96,8 @@ class PartitionedNode:
     id: str
     step_name: str
     worker: StepNode
-    partition_count: int
+    partition_count: int | None
+    """None: as many as the planner returns."""
     partitioner: str
     """Revision of the planner."""
     aggregation: str = STATUS_AND_COUNTS

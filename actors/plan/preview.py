@@ -14,6 +14,7 @@ from ...storage.model.execution import (
     Target,
     TransitionKind,
 )
+from ...storage.model.partition import NewPartition
 from ...storage.model.status import BatchStatus
 from .actions import (
     Action,
@@ -22,6 +23,8 @@ from .actions import (
     Ended,
     Finished,
     LineResult,
+    PlanPartitions,
+    RunPartitions,
     RunSplit,
     RunStep,
     StepResult,
@@ -95,6 +98,10 @@ class _Walk:
         while not isinstance(action, Decide | Finished):
             if isinstance(action, RunSplit):
                 action = engine.joined([self._branch(one) for one in action.branches])
+            elif isinstance(action, PlanPartitions):
+                action = engine.planned(_any_plan(action.node.partition_count or 1))
+            elif isinstance(action, RunPartitions):
+                action = engine.partitioned(self._partitions(action))
             else:
                 action = self._followed(engine, action)
         ends = why = None
@@ -130,6 +137,16 @@ class _Walk:
                 why = "it has completed"
                 self.nodes.append(PreviewedNode(step.node, Verdict.REUSE, why))
         return action.result
+
+    def _partitions(self, action: RunPartitions) -> list[LineResult]:
+        node, left = action.node, len(action.partitions)
+        why = self._why(node.id)
+        every = len(self.opened.snapshot.partitions_of(node.id)) or left
+        if left < every:
+            why = f"{every - left} of its {every} partitions have completed"
+        self.nodes.append(PreviewedNode(node.id, Verdict.RUN, why))
+        code = ExitCode.COMPLETED
+        return [LineResult(status=BatchStatus.COMPLETED, exit_code=code)] * left
 
     def _followed(self, engine: Stepping, action: Action) -> Action:
         match action:
@@ -175,6 +192,10 @@ class _Walk:
             if step.node == node:
                 return step
         return None
+
+
+def _any_plan(count: int) -> list[NewPartition]:
+    return [NewPartition(f"{number:04}", "{}") for number in range(count)]
 
 
 def _name(target: Target) -> str:

@@ -154,7 +154,10 @@ class Stepping:
             assert reply.start is not None
             return self._started(node, reply.start, continued)
 
-        return self._commit(then, start=next_step(node, inherit))
+        return self._commit(then, start=self._next_step(node, inherit))
+
+    def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
+        return next_step(node, inherit)
 
     def _started(
         self, node: StepNode, row: StepStarted, continued: LatestRow | None = None

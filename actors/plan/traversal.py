@@ -37,11 +37,12 @@ from .actions import (
     StepResult,
 )
 from .branch import branches_of, joined
-from .draft import Draft, next_step
+from .dividing import Dividing
+from .draft import next_step
 from .failures import FlowFailures
 from .history import History
-from .plan import DecisionNode, Plan, SplitNode, StepNode
-from .stepping import Stepping, exit_of
+from .plan import DecisionNode, PartitionedNode, Plan, SplitNode, StepNode
+from .stepping import exit_of
 
 
 def entry_step(plan: Plan) -> NextStep | None:
@@ -50,12 +51,12 @@ def entry_step(plan: Plan) -> NextStep | None:
     return next_step(node, None) if isinstance(node, StepNode) else None
 
 
-class Traversal(Stepping):
+class Traversal(Dividing):
     """One attempt's way through a plan.
 
     Call `begin` once, then answer every action with the method that belongs to it
-    (`stepped`; `decided`, `undecided` or `refused`; `joined`; `committed` or
-    `unwritten`) until it is `Finished`.
+    (`stepped`; `decided`, `undecided` or `refused`; `joined`; `planned`, `unplanned`
+    or `undecided`; `partitioned`; `committed` or `unwritten`) until it is `Finished`.
 
     Args:
         plan: The graph.
@@ -75,13 +76,12 @@ class Traversal(Stepping):
     ) -> None:
         super().__init__(
             History(plan.fingerprint, opened.snapshot),
-            Draft(opened.execution_id, owner_id),
+            FlowFailures(new_failure_id),
+            (opened.execution_id, owner_id),
         )
         self._plan = plan
         self._opened = opened
         self._parameters = parameters
-        self._failures = FlowFailures(new_failure_id)
-        self._owner_id = owner_id
         self._preceding: LatestRow | None = None
         self._split: SplitResult | None = None
         self._splitting: SplitNode | None = None
@@ -130,7 +130,10 @@ class Traversal(Stepping):
         return self._end(BatchStatus.FAILED, failure)
 
     def undecided(self) -> Action:
-        """Take in that a stop kept a decider from answering."""
+        """Take in that a stop kept a decider or a planner from answering."""
+        return self._stopped_before()
+
+    def _stopped_before(self) -> Action:
         return self._end(BatchStatus.STOPPED, None)
 
     def state_of(self, node: str) -> str | None:
@@ -147,10 +150,12 @@ class Traversal(Stepping):
                 return self._enter_decision(node)
             if isinstance(node, SplitNode):
                 return self._enter_split(node)
-            assert isinstance(node, StepNode)
+            assert isinstance(node, StepNode | PartitionedNode)
             latest = self._history.latest(node_id)
             reusable = latest is not None and latest.completed
             if latest is None or not reusable or node.allow_start_if_complete:
+                if isinstance(node, PartitionedNode):
+                    return self._divide(node, latest)
                 return self._start(node, latest)
             target = self._reuse(node, latest)
             if target is None:
@@ -170,7 +175,9 @@ class Traversal(Stepping):
         self._draft.fold(target)
         return self._arrive(target, row.node, result.failure)
 
-    def _reuse(self, node: StepNode, latest: LatestRow) -> Target | None:
+    def _reuse(
+        self, node: StepNode | PartitionedNode, latest: LatestRow
+    ) -> Target | None:
         self._preceding, self._split = latest, None
         self.steps.append(StepReport(latest, reused=True))
         target = self._plan.select(node.id, latest.exit_code)
@@ -197,8 +204,8 @@ class Traversal(Stepping):
         if self._stopping:
             return self._end(BatchStatus.STOPPED, None)
         self._splitting = node
-        ids = self._opened.execution_id, self._owner_id
-        return RunSplit(node, branches_of(node, self._history, self._failures, *ids))
+        branches = branches_of(node, self._history, self._failures, *self._ids)
+        return RunSplit(node, branches)
 
     # Decisions
 

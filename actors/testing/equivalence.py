@@ -25,6 +25,7 @@ from ...storage.model.execution import (
 )
 from ...storage.model.json import JsonObject
 from ...storage.model.status import UNRESOLVED, BatchStatus
+from .effects import Effects
 from .transcript import name
 
 Rows: TypeAlias = Mapping[str, Mapping[tuple[Any, ...], int]]
@@ -61,6 +62,8 @@ class Ending:
     """The last execution's transitions, whether a step was run or reused."""
     rows: Rows = field(factory=dict)
     """Of all tables that are not ours."""
+    effects: Effects = field(factory=dict)
+    """What user code noted with `business_effect`, in all launches."""
     unresolved: tuple[str, ...] = ()
     """Whatever is active or UNKNOWN, in any attempt."""
 
@@ -73,6 +76,7 @@ class EquivalenceError(AssertionError):
         store: The kind of store.
         seed: Of the scenario.
         disturbance: What was done to the run.
+        schedule: The same as a line that `replay` takes; empty when nothing was done.
         difference: What differs, one line for each thing.
         commits: The transcript of the disturbed run.
     """
@@ -84,6 +88,7 @@ class EquivalenceError(AssertionError):
         store: str,
         seed: int,
         disturbance: str,
+        schedule: str = "",
         difference: tuple[str, ...],
         commits: tuple[str, ...],
     ) -> None:
@@ -91,6 +96,7 @@ class EquivalenceError(AssertionError):
         self.store = store
         self.seed = seed
         self.disturbance = disturbance
+        self.schedule = schedule
         self.difference = difference
         self.commits = commits
         super().__init__(self._text())
@@ -98,10 +104,17 @@ class EquivalenceError(AssertionError):
     def _text(self) -> str:
         head = f"job {self.job!r} on {self.store}, seed {self.seed}: {self.disturbance}"
         differs = [f"  {line}" for line in self.difference]
+        again = [f'Replay it: replay(scenario, "{self.schedule}")']
         numbered = enumerate(self.commits, 1)
         written = [f"  {number:3} {commit}" for number, commit in numbered]
         return "\n".join(
-            [head, *differs, "The commits of the disturbed run:", *written]
+            [
+                head,
+                *differs,
+                *(again if self.schedule else ()),
+                "The commits of the disturbed run:",
+                *written,
+            ]
         )
 
 
@@ -209,6 +222,10 @@ def differences(wanted: Ending, found: Ending) -> Iterator[str]:
         yield from _row_differences(
             table, wanted.rows.get(table), found.rows.get(table)
         )
+    for effect in sorted(wanted.effects.keys() | found.effects.keys(), key=repr):
+        once, again = wanted.effects.get(effect, 0), found.effects.get(effect, 0)
+        if once != again:
+            yield f"the effect {effect} should take place x{once}, took place x{again}"
 
 
 def _way(ending: Ending) -> str:

@@ -4,12 +4,12 @@ What it injects is what a process cannot defend itself against: its own death ri
 before or right after a commit, and a commit whose answer does not arrive.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ...storage.backend import AnswerLost, Backend, Descriptor, Settlement, Waits
 from ...storage.commands import Command, Question
@@ -50,6 +50,15 @@ class Fault:
     def __str__(self) -> str:
         return f"at commit {self.commit}, {self.variant}"
 
+    @property
+    def number(self) -> int:
+        """Where it happens."""
+        return self.commit
+
+    def moved(self, number: int) -> "Fault":
+        """Give the same at another commit."""
+        return evolve(self, commit=number)
+
 
 class Crashed(BaseException):
     """The process has died: nothing can be written any more.
@@ -64,9 +73,11 @@ class Wire:
 
     Args:
         faults: What goes wrong, and where; each commit has one fault at most.
+        reached: Told of each of them when it happens.
     """
 
-    faults: tuple[Fault, ...] = ()
+    faults: Sequence[Fault] = ()
+    reached: Callable[[Fault], object] = lambda fault: None
     commits: list[str] = field(factory=list, init=False)
     """Each commit in words, as far as it was sent."""
 
@@ -74,7 +85,11 @@ class Wire:
         """Note one more commit; tell what happens to it."""
         self.commits.append(describe(batch))
         number = len(self.commits)
-        return next((one.variant for one in self.faults if one.commit == number), None)
+        for fault in self.faults:
+            if fault.commit == number:
+                self.reached(fault)
+                return fault.variant
+        return None
 
 
 @define(eq=False)

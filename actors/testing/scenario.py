@@ -1,64 +1,25 @@
-"""A scenario: one job, launched like a story, the same way every time.
+"""A scenario: one job, launched like a story, the same way every time."""
 
-Every launch is a process of its own: a trio run with a virtual clock, a runtime without
-threads, a connection that is opened and given up. Only the store goes on, and the
-clock that it lives by.
-"""
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
-import os
-import shutil
-import sqlite3
-import tempfile
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from enum import StrEnum
-from functools import partial
-from pathlib import Path
-from random import Random
-from typing import Any, TypeAlias, TypeVar
-
-import trio
 from attrs import define, field, frozen
 from attrs.validators import ge
-from trio.testing import MockClock
 
-from ...storage.backend import Backend
 from ...storage.commands import InstanceComplete
-from ...storage.memory import MemoryBackend
 from ...storage.model.status import BatchStatus
-from ...storage.stores import MEMORY, SQLITE, StoreOptions, open_store
-from ..composition import open_runtime
-from ..job.options import LEASE_SECS, RuntimeOptions
+from ..job.options import LEASE_SECS
 from ..job.report import LaunchReport
 from ..plan.compile import CompiledJob, compile_job
 from ..plan.definition import Job
-from .equivalence import Ending, ending_of, rows_of
-from .faults import Fault, FaultyBackend, Wire
-from .scheduling import seeded_scheduling
+from .equivalence import Ending
+from .faults import Fault, Wire
+from .interruptions import Interruption, Steps
+from .launching import AnyJob, Launching
+from .stage import ProcessDied, Stage, StoreKind, open_stage
 
-T = TypeVar("T")
-
-AnyJob: TypeAlias = Job | CompiledJob
 World: TypeAlias = AnyJob | Callable[[], AnyJob]
-Main: TypeAlias = Callable[[Backend, RuntimeOptions], Awaitable[T]]
-"""What a process does with its connection."""
-
-MICROS = 1_000_000
-NOON = 1_764_590_400
-"""The instant at which every story begins, in seconds since 1970."""
-PATIENCE_SECS = 86_400.0
-"""Virtual seconds after which a launch counts as hanging."""
-
-
-RAM_DISK = Path("/dev/shm")
-"""Where Linux has it; processes die in a scenario, never the machine."""
-
-
-class StoreKind(StrEnum):
-    """Which store a scenario uses; always a fresh one."""
-
-    MEMORY = "memory"
-    SQLITE = "sqlite"
+Disturbance: TypeAlias = Fault | Interruption
 
 
 def _store_kind(word: str) -> StoreKind:
@@ -70,16 +31,31 @@ def _source(job: AnyJob | Callable[[], World]) -> Callable[[], World]:
 
 
 @frozen(kw_only=True)
+class Interrupted:
+    """A launch that was interrupted and did not die."""
+
+    report: LaunchReport | None
+    """None when the launch was cancelled or refused."""
+    ending: Ending
+    """What it left."""
+
+
+@frozen(kw_only=True)
 class Run:
     """What happened in one run of a scenario."""
 
     ending: Ending
     commits: tuple[str, ...]
     """What was sent to be committed, in words, over all launches."""
+    steps: tuple[str, ...]
+    """The names of the tasks that made the task steps, over all launches."""
     reports: tuple[LaunchReport, ...]
-    """Of the launches that came to an end."""
+    """Of the launches that came to an end and were not interrupted."""
+    interrupted: tuple[Interrupted, ...]
     crashes: int
     """How many launches died."""
+    reached: tuple[Disturbance, ...]
+    """The disturbances that took place, in their order."""
 
 
 @frozen
@@ -87,7 +63,7 @@ class Scenario:
     """One job and how it is launched.
 
     A run launches the job until it is COMPLETED, at most *launches* times; a launch
-    that died is repeated.
+    that died or was interrupted is repeated.
 
     Args:
         job: The definition, or a function that makes it, called once for every run: so
@@ -96,7 +72,8 @@ class Scenario:
             world outside, and the inner one what a process makes anew.
         parameters: Of the launch.
         store: ``"memory"`` or ``"sqlite"``, a file in a temporary folder.
-        seed: Of ids and of the order in which tasks that are ready are run.
+        seed: Of every random choice: of ids, of the order in which tasks that are ready
+            are run, of the points that a sweep tries when it does not try all.
         launches: How many launches the story has: more than one for a job that fails
             or stops first.
         lease: Seconds that a launch waits until it takes over from one that died.
@@ -120,161 +97,68 @@ class Scenario:
         job = world() if callable(world) else world
         return job.name if isinstance(job, Job) else job.job
 
-    def run(self, *faults: Fault) -> Run:
+    def run(self, *disturbances: Disturbance) -> Run:
         """Play the story once, on a fresh store.
 
         Args:
-            faults: What goes wrong in it, at different commits.
+            disturbances: What happens to it.
         """
-        wire = Wire(faults)
-        reports: list[LaunchReport] = []
-        crashes = 0
-        with open_stage(self, wire) as stage:
-            while len(reports) < self.launches and not _complete(reports):
-                try:
-                    reports.append(stage.launch())
-                except InstanceComplete:
-                    break
-                except ProcessDied:
-                    crashes += 1
+        reached: list[Disturbance] = []
+        faults = [one for one in disturbances if isinstance(one, Fault)]
+        others = [one for one in disturbances if isinstance(one, Interruption)]
+        wire, steps = Wire(faults, reached.append), Steps(others, reached.append)
+        with open_stage(self.store, self.seed, self.lease, wire) as stage:
+            story = _Story(self, stage, steps)
+            story.play()
             ending = stage.ending()
         return Run(
             ending=ending,
             commits=tuple(wire.commits),
-            reports=tuple(reports),
-            crashes=crashes,
+            steps=tuple(steps.names),
+            reports=tuple(story.reports),
+            interrupted=tuple(story.interrupted),
+            crashes=story.crashes,
+            reached=tuple(reached),
         )
-
-
-def _complete(reports: list[LaunchReport]) -> bool:
-    return bool(reports) and reports[-1].status is BatchStatus.COMPLETED
-
-
-class ProcessDied(Exception):
-    """The process that made a launch has died, as a fault demanded."""
 
 
 @define(eq=False)
-class Stage:
-    """A store and its clock, over the processes of one run; made by `open_stage`."""
+class _Story:
+    """The launches of one run."""
 
     scenario: Scenario
-    wire: Wire
-    url: str
-    job: Callable[[], AnyJob]
-    """Gives the job for the next launch."""
-    _random: Random = field(init=False)
-    _began: float = field(default=NOON, init=False)
-    _clock: MockClock = field(factory=MockClock, init=False)
-    _memory: MemoryBackend | None = field(default=None, init=False)
+    stage: Stage
+    steps: Steps
+    reports: list[LaunchReport] = field(factory=list, init=False)
+    interrupted: list[Interrupted] = field(factory=list, init=False)
+    crashes: int = field(default=0, init=False)
 
-    def __attrs_post_init__(self) -> None:
-        self._random = Random(self.scenario.seed)
-        if self.url == MEMORY:
-            self._memory = MemoryBackend(self.now)
+    def play(self) -> None:
+        world = self.scenario.job()
+        job = world if callable(world) else _compiled_once(world)
+        while not self._has_ended():
+            launching = Launching(job(), self.scenario.parameters, self.steps)
+            try:
+                report = self.stage.process(launching.run)
+            except InstanceComplete:
+                return
+            except ProcessDied:
+                self.crashes += 1
+                continue
+            if launching.interrupted:
+                left = Interrupted(report=report, ending=self.stage.ending())
+                self.interrupted.append(left)
+            elif report is not None:
+                self.reports.append(report)
 
-    def now(self) -> int:
-        """Tell the time by the store's clock."""
-        return round((self._began + self._clock.current_time()) * MICROS)
-
-    def launch(self) -> LaunchReport:
-        """Launch the job in a process of its own, to its end.
-
-        Raises:
-            ProcessDied: The process died; its lease has run out meanwhile.
-        """
-        return self.process(self._launch)
-
-    async def _launch(self, backend: Backend, options: RuntimeOptions) -> LaunchReport:
-        with trio.fail_after(PATIENCE_SECS):
-            async with open_runtime(backend, options) as runtime:
-                return await runtime.launch(self.job(), self.scenario.parameters)
-
-    def process(self, main: Main[T]) -> T:
-        """Run *main* as a process of its own.
-
-        Raises:
-            ProcessDied: The process died; its lease has run out meanwhile.
-        """
-        self._began += self._clock.current_time()
-        self._clock = MockClock(autojump_threshold=0)
-        lease = self.scenario.lease
-        options = RuntimeOptions(inline=True, random=self._random, lease=lease)
-        backend = FaultyBackend(self._open(), self.wire)
-        try:
-            with seeded_scheduling(self._random.getrandbits(32)):
-                return trio.run(partial(main, backend, options), clock=self._clock)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as exc:
-            if not backend.dead:
-                raise
-            self._began += lease + 1
-            raise ProcessDied from exc
-        finally:
-            self._give_up(backend)
-
-    def ending(self) -> Ending:
-        """Read what the run has come to."""
-        backend = self._open()
-        try:
-            return ending_of(backend, self._rows())
-        finally:
-            self._give_up(backend)
-
-    def _rows(self) -> Mapping[str, Mapping[tuple[Any, ...], int]]:
-        if self._memory is not None:
-            return rows_of(self._memory.business)
-        with closing(sqlite3.connect(self.url.removeprefix(SQLITE))) as database:
-            return rows_of(database)
-
-    def _open(self) -> Backend:
-        if self._memory is not None:
-            return self._memory
-        options = StoreOptions(
-            clock=self.now, writer=partial(self._random.randbytes, 16)
-        )
-        return open_store(self.url, options)
-
-    def _give_up(self, backend: Backend) -> None:
-        if self._memory is None:
-            backend.close()
-
-    def close(self) -> None:
-        """Forget the store."""
-        if self._memory is not None:
-            self._memory.close()
+    def _has_ended(self) -> bool:
+        return _complete(self.reports) or len(self.reports) >= self.scenario.launches
 
 
-def _fast_folder() -> Path | None:
-    return RAM_DISK if os.access(RAM_DISK, os.W_OK) else None
-
-
-@contextmanager
-def open_stage(scenario: Scenario, wire: Wire | None = None) -> Iterator[Stage]:
-    """Set up a fresh store for one run of *scenario*."""
-    world = scenario.job()
-    job = world if callable(world) else _compiled_once(world)
-    with _fresh_url(scenario.store) as url:
-        stage = Stage(scenario, wire or Wire(), url, job)
-        try:
-            yield stage
-        finally:
-            stage.close()
+def _complete(reports: Sequence[LaunchReport]) -> bool:
+    return bool(reports) and reports[-1].status is BatchStatus.COMPLETED
 
 
 def _compiled_once(job: AnyJob) -> Callable[[], CompiledJob]:
     compiled = compile_job(job) if isinstance(job, Job) else job
     return lambda: compiled
-
-
-@contextmanager
-def _fresh_url(kind: StoreKind) -> Iterator[str]:
-    if kind is StoreKind.MEMORY:
-        yield MEMORY
-        return
-    folder = tempfile.mkdtemp(prefix="triolet-", dir=_fast_folder())
-    try:
-        yield f"{SQLITE}{Path(folder, 'scenario.db')}"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

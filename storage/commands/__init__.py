@@ -81,6 +81,8 @@ from .questions import (
 from .starting import (
     UNLIMITED,
     NextStep,
+    PartitionStale,
+    PlanUnknown,
     StartLimitReached,
     StepStarted,
 )
@@ -143,6 +145,8 @@ __all__ = [
     "OwnerRegistered",
     "OwnerReleased",
     "OwnerUnknown",
+    "PartitionStale",
+    "PlanUnknown",
     "Question",
     "Recover",
     "RegisterOwner",

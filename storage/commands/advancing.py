@@ -15,6 +15,7 @@ from ..model.execution import (
     Target,
     TransitionKind,
 )
+from ..model.partition import PartitionRef
 from ..model.status import BatchStatus
 from .command import Command, EnlistedWrite
 from .starting import NextStep, StartLimitReached, StepStarted
@@ -43,6 +44,8 @@ class StepEnd:
     context: str | None
     failure: Failure | None = None
     decision: Folded | None = None
+    partition: PartitionRef | None = None
+    """The partition that takes over what came of the row, its worker's."""
 
 
 @frozen(kw_only=True)

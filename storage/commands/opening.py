@@ -7,6 +7,7 @@ from attrs import field, frozen
 from ..model.errors import Rejection, error
 from ..model.execution import Decision, StepExecution
 from ..model.parameters import ParameterSet
+from ..model.partition import PartitionExecution
 from .command import Command
 from .ownership import OwnerFacts
 from .starting import NextStep, StepStarted
@@ -66,7 +67,13 @@ class Snapshot:
     starts: tuple[tuple[str, int, int], ...] = ()
     """(node, visit, number of rows ever created), sorted."""
     decisions: tuple[Decision, ...] = ()
-    """Of deciders, newest first."""
+    """Of deciders and joins, newest first."""
+    partitions: tuple[PartitionExecution, ...] = ()
+    """The latest plan of each node that has one, by manager and ordinal."""
+
+    def partitions_of(self, node: str) -> tuple[PartitionExecution, ...]:
+        """Give the latest plan of a node; empty when it has none."""
+        return tuple(one for one in self.partitions if one.node == node)
 
 
 @frozen(kw_only=True)

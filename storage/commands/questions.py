@@ -11,6 +11,7 @@ from ..model.execution import (
     JobInstance,
     StepExecution,
 )
+from ..model.partition import PartitionExecution
 from ..model.status import BatchStatus
 from .command import Question
 from .ownership import OwnerFacts
@@ -72,6 +73,8 @@ class ExecutionDetail:
     decisions: tuple[Decision, ...]
     reused: tuple[StepExecution, ...]
     """Steps of earlier attempts that this execution took over as they were."""
+    partitions: tuple[PartitionExecution, ...] = ()
+    """Of its partitioned steps, by manager and ordinal."""
 
 
 @error

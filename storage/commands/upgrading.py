@@ -9,6 +9,7 @@ from attrs import evolve, field, frozen
 from ..model.errors import InvalidValue, Rejection, error
 from ..model.execution import Decision, StepExecution
 from ..model.names import NameKind, check_name
+from ..model.partition import PartitionExecution, is_worker
 from .command import Command, Question
 from .opening import Definition, Snapshot
 
@@ -115,7 +116,7 @@ def carried_over(
     for step in steps:
         node: str | None = step.node
         for edge in pairwise(prints[place[step.execution_id] :]):
-            if edge[0] != edge[1] and node is not None:
+            if edge[0] != edge[1] and node is not None and not is_worker(node):
                 node = edges[edge].get(node)
         if node is not None:
             found.append(step if node == step.node else evolve(step, node=node))
@@ -123,7 +124,9 @@ def carried_over(
 
 
 def summed_up(
-    steps: Sequence[StepExecution], decisions: Iterable[Decision]
+    steps: Sequence[StepExecution],
+    decisions: Iterable[Decision],
+    partitions: Iterable[PartitionExecution],
 ) -> Snapshot:
     """Make a snapshot of all steps of an instance, oldest first, and its decisions."""
     latest = {(step.node, step.visit): step for step in steps}
@@ -132,4 +135,5 @@ def summed_up(
         tuple(latest[key] for key in sorted(latest)),
         tuple((*key, starts[key]) for key in sorted(starts)),
         tuple(decisions),
+        tuple(partitions),
     )

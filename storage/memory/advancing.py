@@ -24,7 +24,9 @@ from ..commands import (
     StepUnknown,
 )
 from ..model.execution import Decision
+from ..model.partition import CopiedPlan
 from ..model.status import BatchStatus, IllegalTransition, check_transition
+from .partitions import check_assigned, check_copied, check_published, publish
 from .tables import ExecutionRow, StepRow, Tables
 
 
@@ -39,7 +41,7 @@ def advance(tables: Tables, command: Advance, now: int) -> Advanced:
     if command.decisions:
         _check_decisions(tables, execution, command, finished)
     if command.start is not None:
-        limited = _check_start(tables, execution, command.start)
+        limited = _check_start(tables, execution, command.start, (begun, finished))
     if command.end is not None:
         end = command.end.after(execution.record.status)
         check_transition(execution.record.status, end.status)
@@ -51,6 +53,8 @@ def advance(tables: Tables, command: Advance, now: int) -> Advanced:
         _begin(begun, now)
     if finished is not None and command.finish is not None:
         _finish(finished, command.finish, now)
+        if command.finish.partition is not None:
+            publish(tables, command.finish.partition, finished)
     for decision in command.decisions:
         _decide(execution, decision, now)
     if command.start is not None and limited is None:
@@ -98,6 +102,8 @@ def _check_finish(
     if version != finish.version:
         raise StaleVersion(finish.version, version)
     check_transition(status, finish.status)
+    if finish.partition is not None:
+        check_published(tables, finish.partition, row.id)
     return row
 
 
@@ -120,7 +126,10 @@ def _check_decisions(
 
 
 def _check_start(
-    tables: Tables, execution: ExecutionRow, step: NextStep
+    tables: Tables,
+    execution: ExecutionRow,
+    step: NextStep,
+    before: tuple[StepRow | None, StepRow | None],
 ) -> StartLimitReached | None:
     key = (step.node, step.visit)
     if execution.instance.starts.get(key, 0) >= step.limit:
@@ -131,6 +140,10 @@ def _check_start(
             raise StepUnknown(step.inherit)
     if key in execution.steps:
         raise DuplicateStep(step.node)
+    if step.partition is not None:
+        check_assigned(tables, execution, step.partition, *before)
+    if isinstance(step.plan, CopiedPlan):
+        check_copied(tables, execution, step.node, step.plan)
     return None
 
 

@@ -5,8 +5,10 @@ from collections.abc import Container
 from attrs import evolve
 
 from ..model.execution import NO_COUNTS, Counts, ExitCode, Failure
+from ..model.partition import is_worker
 from ..model.status import ACTIVE, UNRESOLVED, BatchStatus, FailureCategory
 from .advancing import ended_at
+from .partitions import close_partitions
 from .tables import ExecutionRow, InstanceRow, Tables
 
 
@@ -24,6 +26,7 @@ def take_over(
     """
     died = Failure(FailureCategory.STALE_RECOVERED, failure_id, code="owner_died")
     _close_steps(execution, ACTIVE, died, now)
+    close_partitions(tables, execution)
     record = execution.record
     if holds_unknown(execution):
         execution.record = evolve(
@@ -37,11 +40,16 @@ def take_over(
 
 
 def decide(
-    execution: ExecutionRow, status: BatchStatus, failure_id: int, now: int
+    tables: Tables,
+    execution: ExecutionRow,
+    status: BatchStatus,
+    failure_id: int,
+    now: int,
 ) -> None:
     """Close an execution as an operator decided, with all its open steps."""
     why = Failure(FailureCategory.STALE_RECOVERED, failure_id, code="recovered")
     _close_steps(execution, UNRESOLVED, why, now)
+    close_partitions(tables, execution)
     _close(execution, status, why, now)
 
 
@@ -83,4 +91,7 @@ def _sticky(
 
 
 def _summed(instance: InstanceRow) -> Counts:
-    return sum((step.counts for step in instance.latest.values()), NO_COUNTS)
+    counts = (
+        step.counts for step in instance.latest.values() if not is_worker(step.node)
+    )
+    return sum(counts, NO_COUNTS)

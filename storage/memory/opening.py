@@ -14,6 +14,8 @@ from ..commands import (
     Opened,
     OpenExecution,
     OutcomeUnresolved,
+    PartitionStale,
+    PlanUnknown,
     RunUnknown,
     Snapshot,
     StepUnknown,
@@ -26,6 +28,7 @@ from ..model.execution import (
     JobInstance,
 )
 from ..model.parameters import ParameterSet
+from ..model.partition import CopiedPlan
 from ..model.status import BatchStatus
 from .closing import holds_unknown, take_over
 from .requesting import check_claim, note_execution
@@ -68,6 +71,10 @@ def open_execution(
     first = command.first if previous is None else None
     if first is not None and first.inherit is not None:
         raise StepUnknown(first.inherit)
+    if first is not None and first.partition is not None:
+        raise PartitionStale(first.partition.manager_id, first.partition.ordinal)
+    if first is not None and isinstance(first.plan, CopiedPlan):
+        raise PlanUnknown(first.plan.manager_id)
 
     if dead is not None:
         take_over(tables, dead, command.failure_id, now)

@@ -113,9 +113,9 @@ def _recover(
         case Directive.TAKE_OVER:
             take_over(tables, execution, failure_id, now)
         case Directive.MARK_FAILED:
-            decide(execution, BatchStatus.FAILED, failure_id, now)
+            decide(tables, execution, BatchStatus.FAILED, failure_id, now)
         case Directive.ABANDON:
-            decide(execution, BatchStatus.ABANDONED, failure_id, now)
+            decide(tables, execution, BatchStatus.ABANDONED, failure_id, now)
     tables.recoveries.append(
         RecoveryDecision(
             execution_id=record.id,

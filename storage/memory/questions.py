@@ -11,6 +11,7 @@ from ..commands import (
 from ..dump import Dump, StoredUpgrade
 from ..model.digests import step_input
 from ..model.execution import ANSWERS, Decision, StepExecution, TransitionKind
+from .partitions import latest_plans, partitions_of
 from .tables import ExecutionRow, InstanceRow, StepRow, Tables
 
 
@@ -57,10 +58,11 @@ def show_execution(
             if decision.kind is TransitionKind.COMPLETED_STEP_REUSE
             and decision.step_id is not None
         ),
+        partitions=partitions_of(tables, row),
     )
 
 
-def snapshot_of(instance: InstanceRow) -> Snapshot:
+def snapshot_of(tables: Tables, instance: InstanceRow) -> Snapshot:
     """Collect what the instance has behind it."""
     return Snapshot(
         tuple(step_of(instance.latest[key]) for key in sorted(instance.latest)),
@@ -71,6 +73,7 @@ def snapshot_of(instance: InstanceRow) -> Snapshot:
             for sequence in sorted(execution.decisions, reverse=True)
             if execution.decisions[sequence].kind in ANSWERS
         ),
+        latest_plans(tables, instance),
     )
 
 
@@ -151,4 +154,9 @@ def dump_of(tables: Tables) -> Dump:
         ),
         operations=tuple(tables.operations.values()),
         requests=tuple(tables.requests.values()),
+        partitions=tuple(
+            one
+            for manager in sorted(tables.partitions)
+            for _, one in sorted(tables.partitions[manager].items())
+        ),
     )

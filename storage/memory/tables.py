@@ -5,10 +5,10 @@ look-up of the hot path is one access to a dict, whatever the store holds; ids c
 from 1, so a dict by id is in the order of its keys.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ..commands import ExecutionNotFound, Folded, NextStep, OwnerUnknown, StepStarted
 from ..commands.upgrading import RegisterUpgrade
@@ -23,6 +23,12 @@ from ..model.execution import (
 )
 from ..model.launch_request import LaunchRequest
 from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
+from ..model.partition import (
+    CopiedPlan,
+    NewPartition,
+    PartitionExecution,
+    PartitionRef,
+)
 from ..model.status import BatchStatus
 from .business import Business
 
@@ -108,6 +114,8 @@ class Tables:
     operations: dict[tuple[Action, str], Operation] = field(factory=dict)
     """By action and operation id, oldest first."""
     requests: dict[int, LaunchRequest] = field(factory=dict)
+    partitions: dict[int, dict[int, PartitionExecution]] = field(factory=dict)
+    """By manager and ordinal."""
     business: Business = field(factory=Business)
 
     def owner(self, owner_id: int) -> StoredOwner:
@@ -155,4 +163,44 @@ class Tables:
         instance = execution.instance
         self.steps[row.id] = execution.steps[key] = instance.latest[key] = row
         instance.starts[key] = instance.starts.get(key, 0) + 1
+        if step.partition is not None:
+            self._assign(step.partition, row.id)
+        if step.plan is not None:
+            self._insert_plan(row, step.plan)
         return StepStarted(row.id, now)
+
+    def _assign(self, ref: PartitionRef, worker_id: int) -> None:
+        plan = self.partitions[ref.manager_id]
+        one = plan[ref.ordinal]
+        plan[ref.ordinal] = evolve(
+            one,
+            status=BatchStatus.STARTED,
+            worker_id=worker_id,
+            version=one.version + 1,
+        )
+
+    def _insert_plan(
+        self, manager: StepRow, plan: Sequence[NewPartition] | CopiedPlan
+    ) -> None:
+        if isinstance(plan, CopiedPlan):
+            made = [
+                evolve(one, manager_id=manager.id, version=0)
+                if one.status is BatchStatus.COMPLETED
+                else _pending(manager, one.ordinal, one)
+                for one in self.partitions[plan.manager_id].values()
+            ]
+        else:
+            made = [_pending(manager, at, one) for at, one in enumerate(plan, 1)]
+        self.partitions[manager.id] = {one.ordinal: one for one in made}
+
+
+def _pending(
+    manager: StepRow, ordinal: int, planned: NewPartition | PartitionExecution
+) -> PartitionExecution:
+    return PartitionExecution(
+        manager_id=manager.id,
+        node=manager.node,
+        ordinal=ordinal,
+        key=planned.key,
+        context=planned.context,
+    )

@@ -82,7 +82,7 @@ def history_of(tables: Tables, instance: InstanceRow, fingerprint: bytes) -> Sna
     """Collect what an instance has behind it, as that definition names it."""
     prints = {one.record.fingerprint for one in instance.executions}
     if prints == {fingerprint}:
-        return snapshot_of(instance)
+        return snapshot_of(tables, instance)
     by_id = {one.id: one.definition.fingerprint for one in tables.definitions.values()}
     steps = [step for one in instance.executions for step in one.steps.values()]
     attempts = [(one.record.id, one.record.fingerprint) for one in instance.executions]
@@ -95,4 +95,5 @@ def history_of(tables: Tables, instance: InstanceRow, fingerprint: bytes) -> Sna
         [*attempts, (0, fingerprint)],
         edges,
     )
-    return summed_up(named, snapshot_of(instance).decisions)
+    kept = snapshot_of(tables, instance)
+    return summed_up(named, kept.decisions, kept.partitions)

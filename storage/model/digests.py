@@ -4,10 +4,12 @@
 bytes wide. Every layout is durable and covered by golden vectors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import sha256
 from struct import Struct
+
+from attrs import frozen
 
 from .execution import Counts
 from .status import BatchStatus
@@ -75,7 +77,8 @@ def decider_input(
         input_version: Version of the input contract, 1 to 2^32 - 1.
         instance_id: The job instance.
         parameters: The projection digest of the launch parameters.
-        preceding: The step input digest of the preceding step, if there is one.
+        preceding: The step input digest of the preceding step, or the aggregate digest
+            of the split whose join precedes, if there is one.
     """
     parts = [
         b"oxide-batch.decider-input.v1\0",
@@ -91,20 +94,46 @@ def decider_input(
     return sha256(b"".join(parts)).digest()
 
 
+@frozen
+class BranchInput:
+    """What one branch of a split contributes to the digest of their aggregate."""
+
+    status: BatchStatus
+    exit_code: str
+    steps: tuple[bytes, ...]
+    """The step input digests of the steps that ran or were reused, in order."""
+
+
 def split_aggregate(
-    fingerprint: bytes,
-    join: str,
-    branches: Sequence[tuple[BatchStatus, str, Sequence[bytes]]],
+    fingerprint: bytes, join: str, branches: Iterable[BranchInput]
 ) -> bytes:
-    """Digest what a join routes upon.
+    """Digest all branches of a split as input of the transition from its join.
 
     Args:
         fingerprint: Of the plan, 32 bytes.
         join: The join's node id.
-        branches: In the order of declaration: status, exit code, and the step input
-            digests of the steps that the branch executed or reused.
+        branches: In declared order; they are numbered from 0.
     """
     parts = [b"oxide-batch.split-aggregate-input.v1\0", fingerprint, _field(join)]
-    for index, (status, exit_code, steps) in enumerate(branches):
-        parts += (_u64(index), _field(status), _field(exit_code), *steps)
+    for index, branch in enumerate(branches):
+        parts += [_u64(index), _field(branch.status), _field(branch.exit_code)]
+        parts += branch.steps
     return sha256(b"".join(parts)).digest()
+
+
+WORKER_PREFIX = "__ob_partition_worker_"
+"""Begins the node of every worker's step row, which never names a node of a plan."""
+
+
+def partition_worker(manager: str, key: str) -> str:
+    """Name the worker of one partition: both node and step name of its rows.
+
+    It is the same in every attempt, so that limits and counts go on.
+
+    Args:
+        manager: Node id of the partitioned step.
+        key: Of the partition.
+    """
+    raw = b"oxide-batch.local-partition-worker.v1\0"
+    raw += manager.encode() + b"\0" + key.encode()
+    return WORKER_PREFIX + sha256(raw).hexdigest()

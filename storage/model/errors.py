@@ -143,13 +143,20 @@ class SchemaMissing(StoreError):
     """The store has no schema or an older one, and may not be migrated here."""
 
     code = "schema_missing"
-    found: int
+    found: int | None
+    """0 for no schema; None when it was not looked at closely."""
     needed: int
 
     def __str__(self) -> str:
+        if self.found == 0:
+            return (
+                "there is nothing of Triolet's in the store yet: the first run of a job "
+                "makes its tables, and so does 'triolet migrate'"
+            )
+        known = "missing or older" if self.found is None else f"version {self.found}"
         return (
-            f"the store's schema is version {self.found}, version {self.needed} is "
-            "needed: run 'triolet migrate' once"
+            f"the store's schema is {known}, version {self.needed} is needed: run "
+            "'triolet migrate' once"
         )
 
 
@@ -249,6 +256,11 @@ class InternalError(TrioletError):
 
     def __str__(self) -> str:
         return f"internal error, please report it: {self.what}"
+
+
+def with_article(word: str) -> str:
+    """Put a type's name behind its article: ``an int``, ``a str``, ``a UUID``."""
+    return f"{'an' if word.startswith(tuple('AEIOaeio')) else 'a'} {word}"
 
 
 def listed(words: Iterable[str]) -> str:

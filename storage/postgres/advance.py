@@ -32,11 +32,22 @@ class _Shape:
     inherit: bool
     limited: bool
     end: BatchStatus | None
+    publish: bool
+    assign: bool
 
 
 def advance_statement(command: Advance) -> Compact[Advanced] | None:
     """Give the one statement; None for a combination that needs several."""
     finish, start, end = command.finish, command.start, command.end
+    if start is not None and start.plan is not None:
+        return None
+    assign = None if start is None else start.partition
+    publish = None if finish is None else finish.partition
+    if assign is not None and start is not None:
+        if start.limit < UNLIMITED:
+            return None  # two reasons for which no row is made
+        if assign.manager_id in (command.begin, finish and finish.step_id):
+            return None  # one statement does not see what it changes itself
     if (command.begin and finish) or (start and end) or _twice(command):
         return None
     if start is not None and start.inherit is not None:
@@ -52,16 +63,22 @@ def advance_statement(command: Advance) -> Compact[Advanced] | None:
         inherit=start is not None and start.inherit is not None,
         limited=start is not None and start.limit < UNLIMITED,
         end=None if end is None else end.status,
+        publish=publish is not None,
+        assign=assign is not None,
     )
     values: list[Value] = [command.execution_id, command.owner_id]
     if command.begin is not None:
         values.append(command.begin)
     if finish is not None:
         values += _finish_values(finish)
+    if publish is not None:
+        values += (publish.manager_id, publish.ordinal)
     if command.decisions:
         values += _decision_values(command)
     if start is not None:
         values += start_values(start)
+    if assign is not None:
+        values += (assign.manager_id, assign.ordinal)
     if end is not None:
         values += _end_values(end)
 
@@ -94,6 +111,8 @@ def _advance_text(shape: _Shape) -> str:
     if shape.finish is not None:
         finished = numbers.take(1)[0]
         chain.add("finished", _finish_part(shape.finish, finished, numbers))
+    if shape.publish:
+        chain.add("published", _publish_part(numbers))
     if shape.decisions:
         chain.add("decided", _decision_part(chain.last, finished, numbers))
         chain.add("all_decided", "SELECT 1 FROM decided HAVING count(*) > 0")
@@ -103,8 +122,10 @@ def _advance_text(shape: _Shape) -> str:
         return chain.noting(AT, "''")
     before = chain.last
     chain.add("started", _start_part(shape, before, numbers))
+    if shape.assign:
+        chain.add("assigned", _assign_part(numbers))
     started = "(SELECT id FROM started)"
-    return chain.noting(AT, started, source=before if shape.limited else "started")
+    return chain.noting(AT, started, source=before if shape.limited else chain.last)
 
 
 def _begin_part(numbers: Numbers) -> str:
@@ -143,7 +164,34 @@ def _finish_part(status: BatchStatus, step: str, numbers: Numbers) -> str:
         f"decision_sequence = coalesce({sequence}, decision_sequence), "
         f"decision_target = coalesce({target}, decision_target) "
         f"FROM fence WHERE step.id = {step} AND execution_id = fence.id "
-        f"AND version = {version} AND {sources(status)} RETURNING step.id"
+        f"AND version = {version} AND {sources(status)} "
+        f"RETURNING step.id, {', '.join(f'step.{one}' for one in _PUBLISHED)}"
+    )
+
+
+_PUBLISHED = ("status", "exit_code", *(f"{one}_count" for one in COUNTS))
+
+
+def _publish_part(numbers: Numbers) -> str:
+    manager, ordinal = numbers.take(2)
+    taken_over = ", ".join(f"{one} = finished.{one}" for one in _PUBLISHED)
+    return (
+        f"UPDATE triolet.partition AS p SET {taken_over}, version = p.version + 1 "
+        f"FROM finished WHERE p.manager_id = {manager}::bigint "
+        f"AND p.ordinal = {ordinal}::bigint AND p.worker_id = finished.id "
+        "AND p.status = 'STARTED' RETURNING finished.id"
+    )
+
+
+def _assign_part(numbers: Numbers) -> str:
+    manager, ordinal = numbers.take(2)
+    return (
+        "UPDATE triolet.partition AS p SET status = 'STARTED', "
+        "worker_id = started.id, version = p.version + 1 "
+        "FROM started, fence, triolet.step AS m "
+        f"WHERE p.manager_id = {manager}::bigint AND p.ordinal = {ordinal}::bigint "
+        "AND p.status = 'STARTING' AND m.id = p.manager_id "
+        "AND m.execution_id = fence.id AND m.status = 'STARTED' RETURNING started.id"
     )
 
 

@@ -32,6 +32,6 @@ def insert_on_postgres(
         try:
             row = cursor.execute(_INSERT, values).fetchone()
         except _ABSENT as exc:
-            raise SchemaMissing(0, NEWEST) from exc
+            raise SchemaMissing(None, NEWEST) from exc
     assert row is not None
     return int(row[0])

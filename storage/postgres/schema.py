@@ -76,7 +76,7 @@ WHERE NOT has_database_privilege(current_database(), 'CREATE')
 """
 _TABLES = (
     "commit_marker decision definition execution instance launch_request "
-    "operator_request owner "
+    "operator_request owner partition "
     "recovery_decision step stop_request upgrade"
 )
 _TO_READ = f"""

@@ -126,7 +126,7 @@ def _open_execution(command: OpenExecution) -> Compact[Opened] | None:
     first = command.first
     if command.anew or command.existing or command.request_id is not None:
         return None
-    if first is not None and first.inherit:
+    if first is not None and (first.inherit or first.plan or first.partition):
         return None
     values: list[Value] = [
         command.owner_id,

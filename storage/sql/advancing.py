@@ -37,6 +37,7 @@ from ..model.status import (
     IllegalTransition,
     check_transition,
 )
+from .partitions import assign, insert_plan, publish
 from .session import Session, UniqueViolation, Value
 
 
@@ -178,6 +179,8 @@ def _finish(db: Session, command: Advance, finish: StepEnd, now: int) -> Waits[N
         ),
     )
     if changed == 1:
+        if finish.partition is not None:
+            yield from publish(db, finish.partition, finish.step_id)
         return
     yield from check_fence(db, command.execution_id, command.owner_id)
     status, version = yield from _step_state(db, command.execution_id, finish.step_id)
@@ -288,6 +291,10 @@ def insert_step(
         raise DuplicateStep(step.node) from exc
     if step_id is None:
         raise StepUnknown(step.inherit or 0)
+    if step.partition is not None:
+        yield from assign(db, execution_id, step.partition, step_id)
+    if step.plan is not None:
+        yield from insert_plan(db, execution_id, step.node, step_id, step.plan)
     return StepStarted(step_id, now)
 
 

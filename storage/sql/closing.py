@@ -6,6 +6,7 @@ from ..backend import Waits
 from ..codec import encode_failure
 from ..model.execution import ExitCode, Failure
 from ..model.status import BatchStatus, FailureCategory
+from .partitions import NO_WORKER, close_partitions
 from .rows import COUNTS
 from .session import Session
 
@@ -17,7 +18,7 @@ LATEST = (
 _SUMS = (
     "SELECT "
     + ", ".join(f"coalesce(sum({name.strip()}), 0)" for name in COUNTS.split(","))
-    + " FROM triolet.step s WHERE "
+    + f" FROM triolet.step s WHERE {NO_WORKER} AND "
     + LATEST.format(instance="triolet.execution.instance_id")
 )
 # Why something is UNKNOWN says more than that it was closed.
@@ -58,6 +59,7 @@ def take_over(
     """
     died = Failure(FailureCategory.STALE_RECOVERED, failure_id, code="owner_died")
     yield from _close_steps(db, _OPEN_STEPS, execution_id, died, now)
+    yield from close_partitions(db, execution_id)
     if (yield from db.fetch(_UNKNOWN_STEPS, (execution_id,))):
         yield from db.change(_LEAVE_UNKNOWN, (execution_id,))
         return BatchStatus.UNKNOWN
@@ -75,6 +77,7 @@ def decide(
     why = Failure(FailureCategory.STALE_RECOVERED, failure_id, code="recovered")
     yield from _close_steps(db, _OPEN_STEPS, execution_id, why, now)
     yield from _close_steps(db, _UNKNOWN_STEPS, execution_id, why, now)
+    yield from close_partitions(db, execution_id)
     yield from _close(db, execution_id, status, why, now)
 
 

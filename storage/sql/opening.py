@@ -27,7 +27,8 @@ from . import ownership, requesting
 from .advancing import insert_step
 from .closing import LATEST, take_over
 from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
-from .rows import DECISION, STEP, decision_of, step_of
+from .partitions import PLANS
+from .rows import DECISION, STEP, decision_of, partition_of, step_of
 from .session import Row, Session
 from .upgrading import has_edge, upgraded_snapshot
 
@@ -252,13 +253,14 @@ def history_of(db: Session, command: OpenExecution, found: Found) -> Waits[Snaps
 def snapshot_of(db: Session, instance_id: int) -> Waits[Snapshot]:
     """Collect what the instance has behind it."""
     key = (instance_id,)
-    steps, starts, decisions = yield from db.fetch_each(
-        [(_LATEST_STEPS, key), (_STARTS, key), (_DECIDED, key)]
+    steps, starts, decisions, plans = yield from db.fetch_each(
+        [(_LATEST_STEPS, key), (_STARTS, key), (_DECIDED, key), (PLANS, key)]
     )
     return Snapshot(
         tuple(step_of(row) for row in steps),
         tuple((row[0], row[1], row[2]) for row in starts),
         tuple(decision_of(row) for row in decisions),
+        tuple(partition_of(row) for row in plans),
     )
 
 

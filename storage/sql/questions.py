@@ -11,6 +11,7 @@ from ..commands import (
 )
 from ..model.execution import COUNT_MAX, Decision
 from . import ownership
+from .partitions import partitions_of
 from .rows import (
     DECISION,
     EXECUTION,
@@ -74,4 +75,5 @@ def show_execution(
         steps=records,
         decisions=tuple(sorted(decisions, key=lambda one: one.sequence)),
         reused=tuple(step_of(row) for row in reused),
+        partitions=(yield from partitions_of(db, execution.id)),
     )

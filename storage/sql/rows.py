@@ -21,6 +21,7 @@ from ..model.execution import (
 )
 from ..model.launch_request import LaunchRequest, RequestStatus
 from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
+from ..model.partition import PartitionExecution
 from ..model.status import BatchStatus
 
 Row: TypeAlias = tuple[Any, ...]
@@ -82,6 +83,15 @@ REQUEST = """
 SELECT r.id, r.job, r.parameters, r.anew, r.status, r.requested_at, r.owner_id,
     r.claimed_at, r.execution_id, r.ended_at, r.refusal
 FROM triolet.launch_request r
+"""
+
+
+PARTITION = """
+SELECT p.manager_id, s.node, p.ordinal, p.partition_key, p.context, p.status,
+    p.exit_code, p.read_count, p.process_count, p.write_count, p.filter_count,
+    p.commit_count, p.rollback_count, p.worker_id, p.version
+FROM triolet.partition p
+JOIN triolet.step s ON s.id = p.manager_id
 """
 
 
@@ -230,4 +240,20 @@ def request_of(row: Row) -> LaunchRequest:
         execution_id=row[8],
         ended_at=row[9],
         refusal=decode_launch_refusal(row[10]),
+    )
+
+
+def partition_of(row: Row) -> PartitionExecution:
+    """Make the record of a row of PARTITION."""
+    return PartitionExecution(
+        manager_id=row[0],
+        node=row[1],
+        ordinal=row[2],
+        key=row[3],
+        context=row[4],
+        status=BatchStatus(row[5]),
+        exit_code=row[6],
+        counts=Counts(*row[7:13]),
+        worker_id=row[13],
+        version=row[14],
     )

@@ -15,7 +15,8 @@ from ..commands.upgrading import (
     summed_up,
 )
 from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
-from .rows import DECISION, STEP, decision_of, step_of
+from .partitions import PLANS
+from .rows import DECISION, STEP, decision_of, partition_of, step_of
 from .session import Session
 
 _EDGES = (
@@ -111,12 +112,22 @@ def upgraded_snapshot(
 ) -> Waits[Snapshot]:
     """Collect the history of an instance whose definition has changed on the way."""
     key = (instance_id,)
-    attempts, mappings, rows, decided = yield from db.fetch_each(
-        [(_ATTEMPTS, key), (_MAPPINGS, (job,)), (_STEPS, key), (_DECIDED, key)]
+    attempts, mappings, rows, decided, plans = yield from db.fetch_each(
+        [
+            (_ATTEMPTS, key),
+            (_MAPPINGS, (job,)),
+            (_STEPS, key),
+            (_DECIDED, key),
+            (PLANS, key),
+        ]
     )
     steps = carried_over(
         [step_of(row) for row in rows],
         [*((row[0], row[1]) for row in attempts), (0, fingerprint)],
         {(row[0], row[1]): json.loads(row[2]) for row in mappings},
     )
-    return summed_up(steps, [decision_of(row) for row in decided])
+    return summed_up(
+        steps,
+        [decision_of(row) for row in decided],
+        [partition_of(row) for row in plans],
+    )

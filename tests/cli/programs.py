@@ -154,6 +154,25 @@ counting = Job("counting", [Step("work", counts)])
 )
 """Makes mistakes that are not those of a job."""
 
+PARTS = (
+    _HEAD
+    + """
+def plan(ctx): return [(f"account {at:04}", {}) for at in range(ctx.partitions)]
+async def book(ctx):
+    if ctx.partition.ordinal == 3 and not Path("mended").exists():
+        raise ValueError("it is broken")
+def parts(count):
+    return Job("parts", [
+        Step("first", lambda ctx: None),
+        Split("both", [Step("fx", lambda ctx: None), Step("fees", lambda ctx: None)]),
+        PartitionedStep("book", book, plan, count, on_failure="drain_siblings"),
+    ])
+few = parts(4)
+many = parts(1024)
+"""
+)
+"""Books accounts; the third one is broken until the file ``mended`` is there."""
+
 PROGRAMS = {
     "routes": ROUTES,
     "plain": PLAIN,
@@ -165,6 +184,7 @@ PROGRAMS = {
     "blocks": BLOCKS,
     "ends": ENDS,
     "mistakes": MISTAKES,
+    "parts": PARTS,
 }
 
 

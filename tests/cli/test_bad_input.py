@@ -75,6 +75,16 @@ def test_wrong_usage_is_exit_code_one(folder: Path, cli: Cli, words: list[str]) 
     assert "triolet --help" in said.err
 
 
+@pytest.mark.parametrize("more", [[], ["--dry-run"], ["--json"]])
+def test_a_run_is_anew_or_continued_and_not_both(
+    folder: Path, cli: Cli, more: list[str]
+) -> None:
+    said = cli("run", put(folder, "plain"), "--run", "1", "--new", *more)
+    assert said.code == 1
+    assert "choose one of --new and --run" in said.err + said.out
+    assert not (folder / STORE).exists()
+
+
 def test_all_mistakes_of_a_definition_are_listed(folder: Path, cli: Cli) -> None:
     said = cli("run", put(folder, "faulty"))
     assert said.code == 2
@@ -230,7 +240,8 @@ def test_numbers_of_more_than_64_bits_are_refused(folder: Path, cli: Cli) -> Non
     check(cli("list", "--limit", huge), 2, "--limit")
     check(cli("list", "--before", huge), 2, "--before")
     check(cli("show", huge), 4, f"no execution {huge}")
-    check(cli("run", target, "--run", huge), 3, "triolet.run")
+    for number in (huge, "0", "-1"):
+        check(cli("run", target, "--run", number), 2, "--run must be the number of a")
     check(cli("run", target, f"n:int={huge}"), 3, "more than 64 bits")
 
 

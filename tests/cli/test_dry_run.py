@@ -1,6 +1,8 @@
 """``run --dry-run``: what would happen, and nothing happens."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,32 @@ def test_a_new_run_and_a_restart_are_previewed(cli: Cli) -> None:
         "job dry would begin attempt 2, continuing execution 1"
     )
     assert "report  would run        it FAILED before" in again.out
+
+
+def test_a_store_without_tables_is_previewed_like_one_that_is_not_there(
+    cli: Cli, folder: Path, postgres_url: str
+) -> None:
+    (folder / "empty.db").touch()
+    words = ["run", "dry_jobs.py:job", "--dry-run", "--store"]
+    absent = cli(*words, "sqlite:///absent.db")
+
+    for url in ("sqlite:///empty.db", postgres_url):
+        said = cli(*words, url)
+        assert (said.code, said.out) == (0, absent.out), said
+        looked = cli("list", "--store", url)
+        assert (looked.code, "first run of a job makes" in looked.err) == (7, True)
+    assert (folder / "empty.db").read_bytes() == b""
+    assert not (folder / "absent.db").exists()
+
+
+def test_an_older_store_is_not_previewed_as_if_it_were_empty(
+    cli: Cli, folder: Path
+) -> None:
+    cli("run", "dry_jobs.py:job")
+    with closing(sqlite3.connect(folder / "triolet.db")) as older:
+        older.execute("DELETE FROM triolet_schema WHERE version > 1")
+        older.commit()
+
+    for more in ([], ["--dry-run"]):
+        said = cli("run", "dry_jobs.py:job", *more)
+        assert (said.code, "run 'triolet migrate' once" in said.err) == (7, True), said

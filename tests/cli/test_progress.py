@@ -223,3 +223,54 @@ def test_progress_that_nobody_can_see_harms_nobody() -> None:
     screen.commit(10, 0.5)
     screen.end(10)
     assert screen.text == ""
+
+
+def test_what_runs_side_by_side_is_on_one_line() -> None:
+    screen = Screen(rewrites=True)
+    for step_id, node in enumerate(("fx", "fees"), 1):
+        screen.progress(Event(kind=EventKind.STEP_STARTED, node=node, step_id=step_id))
+    screen.now += 2
+    screen.progress.tick()
+    assert screen.text == "fx: 2.0 s | fees: 2.0 s"
+    screen.progress(
+        Event(
+            kind=EventKind.STEP_RESULT_COMMITTED,
+            node="fx",
+            step_id=1,
+            status=BatchStatus.COMPLETED,
+        )
+    )
+    screen.now += 1
+    screen.progress.tick()
+    assert screen.text.endswith(f"{ERASE}fx: COMPLETED, 2.0 s\nfees: 3.0 s")
+
+
+def test_partitions_are_counted_and_only_bad_ones_are_named() -> None:
+    screen = Screen(rewrites=False)
+
+    def tell(kind: EventKind, key: str, status: BatchStatus | None = None) -> None:
+        counts = Counts(read=10)
+        screen.progress(
+            Event(kind=kind, node="book", partition=key, status=status, counts=counts)
+        )
+
+    for key in "abc":
+        tell(EventKind.STEP_STARTED, key)
+    for key in "ab":
+        tell(EventKind.STEP_RESULT_COMMITTED, key, BatchStatus.COMPLETED)
+    screen.now += PLAIN_LINE_SECS
+    screen.progress.tick()
+    tell(EventKind.STEP_RESULT_COMMITTED, "c", BatchStatus.FAILED)
+    screen.progress(
+        Event(
+            kind=EventKind.STEP_RESULT_COMMITTED,
+            node="book",
+            step_id=1,
+            status=BatchStatus.FAILED,
+        )
+    )
+    assert screen.text.splitlines()[-3:] == [
+        "book: 2 partitions done, 1 running, 20 items, 5.0 s",
+        "book, partition c: FAILED",
+        "book: FAILED, 2 partitions done, 5.0 s",
+    ]

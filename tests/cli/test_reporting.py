@@ -49,6 +49,7 @@ COMPLETED = LaunchReport(
     counts=Counts(),
     failure=None,
     steps=(),
+    partitions=(),
     parameters=ParameterSet(()),
     run=None,
     restart_of=None,

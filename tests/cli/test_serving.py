@@ -63,6 +63,8 @@ def test_bad_input_is_refused_in_a_sentence(folder: Path, cli: Cli) -> None:
         (2, ["serve", target, target, "--once"], "two jobs with the name 'typed'"),
         (2, ["serve", target, "--max", "0"], "--max"),
         (2, ["serve", target, "--store", "nonsense"], "the store URL"),
+        (2, ["serve", target, "--store", "memory:"], "must outlast this process"),
+        (2, ["enqueue", target, "--store", "memory:"], "must outlast this process"),
         (2, ["requests", "--status", "odd"], "--status"),
         (2, ["requests", "--limit", "0"], "--limit"),
         (2, ["requests", "--before", "-1"], "--before"),
@@ -125,6 +127,7 @@ def test_an_idle_server_ends_with_a_signal(folder: Path, cli: Cli) -> None:
     until(lambda: rows(folder, REQUESTS) == [("DONE", 1)])
     child.send_signal(signal.SIGTERM)
     code, out, err = ended(child)
+    assert "the job" not in err
     assert (code, out.splitlines()[-1].endswith("1 done, 0 refused, 0 given back")) == (
         0,
         True,

@@ -346,7 +346,7 @@ async def test_a_processor_that_raises_stop_iteration_loses_no_item(
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
-        ({"x": object()}, "the checkpoint of 'work'['x'] holds a object"),
+        ({"x": object()}, "the checkpoint of 'work'['x'] holds an object"),
         ([1], "the checkpoint of 'work' must be a dict of JSON values, not list"),
         (None, "must be a dict"),
         ({"x": "y" * 70_000}, "at most 65536 are allowed"),

@@ -132,7 +132,7 @@ async def test_a_decider_of_unknown_outcome_is_just_a_failing_one(store: Store) 
     [
         (None, "decider 'way' returned a NoneType; return an exit code or Exit"),
         (True, "returned a bool"),
-        (7, "returned a int"),
+        (7, "returned an int"),
         ("", "the exit code must not be empty"),
         ("x" * 65, "the exit code has 65 bytes, at most 64 are allowed"),
         ("a\nb", "control character"),

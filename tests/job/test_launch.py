@@ -391,6 +391,13 @@ async def test_a_run_that_never_was_is_refused_and_nothing_is_written(
         assert (await runtime.list()).lines == ()
 
 
+@pytest.mark.parametrize("number", [0, -1, 1 << 63, True, "1"])
+async def test_what_is_no_number_of_a_run_is_refused(store: Store, number: Any) -> None:
+    async with running(store) as runtime:
+        with pytest.raises(InvalidValue, match="continue_run must be a whole number"):
+            await runtime.launch(job(Step("a", lambda ctx: None)), continue_run=number)
+
+
 async def test_a_launch_is_anew_or_continues_a_run_not_both(store: Store) -> None:
     async with running(store) as runtime:
         with pytest.raises(InvalidValue, match="exclude each other"):

@@ -229,6 +229,49 @@ async def test_a_run_anew_is_made_once_whatever_happens(
     assert instance.instance.run == 1
 
 
+async def test_requests_for_one_instance_are_worked_on_in_turn(
+    store: Store, gate: Gate, autojump_clock: trio.testing.MockClock
+) -> None:
+    await ask(store, gate.job(), "mon", "mon", "mon")
+    async with serving(store, gate.job()):
+        await trio.sleep(5)
+        assert gate.most == 1
+        assert [one.status for one in requests(store)] == [CLAIMED] * 3
+        gate.open.set()
+        await trio.sleep(5)
+    assert endings(store) == [(DONE, 1), (REFUSED, None), (REFUSED, None)]
+    codes = {one.refusal.code for one in requests(store) if one.refusal}
+    assert codes == {"instance_complete"}
+
+
+async def test_what_failed_is_tried_again_by_the_next_request(
+    store: Store, trace: Trace
+) -> None:
+    patient = job(Step("work", trace.failing("work", until=2)), parameters=[DAY])
+    await ask(store, patient, "mon", "mon", "mon")
+    await served(store, patient)
+    assert endings(store) == [(DONE, 1), (DONE, 2), (REFUSED, None)]
+
+
+async def test_a_request_waits_while_its_instance_runs_elsewhere(
+    store: Store, gate: Gate, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with (
+        running(store) as elsewhere,
+        trio.open_nursery() as nursery,
+        serving(store, gate.job()) as runtime,
+    ):
+        nursery.start_soon(lambda: elsewhere.launch(gate.job(), day="mon"))
+        await trio.sleep(1)
+        await runtime.enqueue(gate.job(), day="mon")
+        await trio.sleep(20)
+        assert not requests(store)[0].status.ended
+        gate.open.set()
+        await trio.sleep(5)
+    assert endings(store) == [(REFUSED, None)]
+    assert requests(store)[0].refusal is not None
+
+
 @pytest.mark.parametrize("how", ["stop", "cancel"])
 async def test_what_runs_when_serving_ends_is_given_back(
     store: Store, gate: Gate, autojump_clock: trio.testing.MockClock, how: str

@@ -114,7 +114,10 @@ def nested(levels: int) -> object:
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        ({"x": object()}, "the state of 'work'['x'] holds a object, which is not JSON"),
+        (
+            {"x": object()},
+            "the state of 'work'['x'] holds an object, which is not JSON",
+        ),
         ({"x": float("nan")}, "NaN"),
         ({1: "x"}, "key of type int"),
         ({"x": {1, 2}}, "set"),

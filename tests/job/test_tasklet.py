@@ -122,14 +122,20 @@ async def test_an_exit_code_of_its_own_still_means_completed(store: Store) -> No
 
 @pytest.mark.parametrize(
     ("returned", "kind"),
-    [("COMPLETED", "str"), (True, "bool"), (0, "int"), ([], "list"), (Exit, "type")],
+    [
+        ("COMPLETED", "a str"),
+        (True, "a bool"),
+        (0, "an int"),
+        ([], "a list"),
+        (Exit, "a type"),
+    ],
 )
 async def test_any_other_return_value_is_a_failure_that_names_the_step(
     store: Store, returned: object, kind: str
 ) -> None:
     report = await launch(store, single(lambda ctx: returned))
     assert message_of(report) == (
-        f"step 'work' returned a {kind}; return None or Exit(code)"
+        f"step 'work' returned {kind}; return None or Exit(code)"
     )
     assert report.failure is not None
     assert report.failure.category is FailureCategory.USER_COMPONENT

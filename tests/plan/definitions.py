@@ -151,12 +151,13 @@ def _node(draw: st.DrawFn, name: str, then: Then) -> Node:
                 name,
                 draw(st.one_of(_steps(f"{name}.w"), st.just(work))),
                 work,
-                draw(st.integers(1, 1024)),
+                draw(st.none() | st.integers(1, 1024)),
                 then=then,
                 on_failure=draw(policies),
                 start_limit=draw(limits),
                 allow_start_if_complete=draw(st.booleans()),
                 planner_revision=draw(names),
+                factory=work,
             )
     return _plain(draw, name, then)
 

@@ -17,11 +17,12 @@ from triolet.actors.plan.actions import (
     Finished,
     LineResult,
     OpenStep,
+    PlanPartitions,
+    RunPartitions,
     RunSplit,
     RunStep,
     StepResult,
 )
-from triolet.actors.plan.branch import BranchTraversal
 from triolet.actors.plan.compile import compile_job
 from triolet.actors.plan.definition import Decision, Job, Node, Step
 from triolet.actors.plan.stepping import Stepping
@@ -41,6 +42,7 @@ from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.execution import Decision as MadeDecision
 from triolet.storage.model.execution import Failure, Target
 from triolet.storage.model.parameters import ParameterSet
+from triolet.storage.model.partition import NewPartition
 from triolet.storage.model.status import BatchStatus, FailureCategory
 
 FACTS = OwnerFacts(host="mill", pid=42, boot_id="b", process_start="17")
@@ -100,14 +102,21 @@ class Attempt:
                 assert isinstance(code, str)
                 return self.engine.decided(node, code)
             case RunSplit(_, branches):
-                return self.engine.joined(
-                    [self.branch(one, answers) for one in branches]
+                return self.engine.joined([self.line(one, answers) for one in branches])
+            case PlanPartitions(node):
+                self._happens(f"plan {node.id}")
+                count = range(node.partition_count or 0)
+                return self.engine.planned(
+                    [NewPartition(f"{at}", "{}") for at in count]
                 )
+            case RunPartitions(_, partitions):
+                results = [self.line(one, answers) for one in partitions]
+                return self.engine.partitioned(results)
             case Finished() | Ended():
                 raise AssertionError("nothing is left to do")
 
-    def branch(self, engine: BranchTraversal, answers: Answers) -> LineResult:
-        """Go through one branch of a split."""
+    def line(self, engine: Stepping, answers: Answers) -> LineResult:
+        """Go through one branch of a split, or one partition."""
         action = engine.begin()
         while not isinstance(action, Ended):
             action = self.perform(action, answers, engine)

@@ -90,7 +90,17 @@ def test_a_manifest_names_what_is_inside_in_declared_order() -> None:
             ),
             3,
         ),
-        (Job("j", [PartitionedStep("p", Chunk(Reader(), Writer()), work, 2)]), 4),
+        (
+            Job(
+                "j",
+                [
+                    PartitionedStep(
+                        "p", Chunk(Reader(), Writer()), work, 2, factory=work
+                    )
+                ],
+            ),
+            4,
+        ),
         (
             Job(
                 "j",

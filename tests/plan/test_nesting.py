@@ -132,12 +132,12 @@ def test_what_is_inside_is_bound_beside_the_steps() -> None:
 def test_readers_and_writers_inside_are_components_of_the_job() -> None:
     chunks = [Chunk(Reader(), Writer()) for _ in range(3)]
     inside = [Step(name, chunk) for name, chunk in zip("lr", chunks, strict=False)]
-    last = PartitionedStep("q", chunks[2], work, 2)
+    last = PartitionedStep("q", chunks[2], work, 2, factory=work)
     job = Job("j", [FIRST, Split("p", inside), last])
     parts = compile_job(job).components
     assert parts == tuple(
-        part for chunk in chunks for part in (chunk.reader, chunk.writer)
-    )
+        part for chunk in chunks[:2] for part in (chunk.reader, chunk.writer)
+    ), "a factory makes those of partitions anew"
 
 
 def test_budgets_are_not_in_the_fingerprint() -> None:
@@ -347,7 +347,7 @@ def test_the_steps_inside_count_against_the_limit() -> None:
 # Mistakes in partitioned steps
 
 
-@pytest.mark.parametrize("count", [0, -1, 1025, True, "3", None])
+@pytest.mark.parametrize("count", [0, -1, 1025, True, "3", 2.0])
 def test_the_number_of_partitions_is_bounded(count: Any) -> None:
     (reason,) = of_partitioned(partitions=count)
     assert reason.startswith("'p': the number of partitions must be ")
@@ -485,3 +485,12 @@ Wrong = Callable[[], list[str]]
 )
 def test_the_shape_of_a_stored_plan_is_checked(wrong: Wrong, reason: str) -> None:
     assert reason in wrong()
+
+
+def test_a_chunk_as_worker_needs_a_factory() -> None:
+    chunk = Chunk(Reader(), Writer())
+    (problem,) = found(PartitionedStep("q", chunk, work, 2))
+    assert "a chunk as worker needs factory=" in problem
+    assert found(PartitionedStep("q", chunk, work, 2, factory=work)) == []
+    (problem,) = found(PartitionedStep("q", work, work, 2, factory=7))  # type: ignore[arg-type]
+    assert "factory must be a function" in problem

@@ -75,7 +75,7 @@ def test_an_autocommitting_connection_and_a_pipeline_will_do(postgres_url: str) 
 def test_what_is_no_store_or_no_connection_is_said(postgres_url: str) -> None:
     with (
         psycopg.connect(postgres_url) as connection,
-        pytest.raises(SchemaMissing, match="triolet migrate"),
+        pytest.raises(SchemaMissing, match="missing or older"),
     ):
         enqueue(connection, JOB, day="mon")
     with pytest.raises(InvalidValue, match=r"psycopg\.Connection, not str"):

@@ -27,6 +27,7 @@ from triolet.storage.sql.rows import (
     DECISION,
     EXECUTION,
     OPERATION,
+    PARTITION,
     RECOVERY,
     REQUEST,
     STEP,
@@ -34,6 +35,7 @@ from triolet.storage.sql.rows import (
     decision_of,
     execution_of,
     operation_of,
+    partition_of,
     recovery_of,
     request_of,
     step_of,
@@ -106,6 +108,7 @@ _DUMP = (
     f"{RECOVERY} ORDER BY r.execution_id, r.version",
     f"{OPERATION} ORDER BY o.id",
     f"{REQUEST} ORDER BY r.id",
+    f"{PARTITION} ORDER BY p.manager_id, p.ordinal",
 )
 
 
@@ -115,7 +118,7 @@ def dump_of(backend: Backend) -> Dump:
         return backend.dump()
     owners, definitions, upgrades, instances, *records = rows_of(backend, *_DUMP)
     executions, steps, decisions, stops, recoveries, *others = records
-    operations, requests = others
+    operations, requests, partitions = others
     return Dump(
         owners=tuple(map(_owner, owners)),
         definitions=tuple(map(_definition, definitions)),
@@ -128,6 +131,7 @@ def dump_of(backend: Backend) -> Dump:
         recoveries=tuple(map(recovery_of, recoveries)),
         operations=tuple(map(operation_of, operations)),
         requests=tuple(map(request_of, requests)),
+        partitions=tuple(map(partition_of, partitions)),
     )
 
 

@@ -49,6 +49,7 @@ class DictatedBackend(PostgresBackend):
 
     def __init__(self, url: str, clock: Callable[[], int]) -> None:
         super().__init__(url, writer=bytes(16), create=False)
+        self.url = url
         self._clock = clock
 
     def apply(

@@ -107,7 +107,7 @@ def test_keys_are_sorted_by_their_bytes() -> None:
 @pytest.mark.parametrize(
     ("value", "sentence"),
     [
-        ({"at": object()}, "the state['at'] holds a object, which is not JSON"),
+        ({"at": object()}, "the state['at'] holds an object, which is not JSON"),
         ([1, b"x"], "the state[1] holds a bytes, which is not JSON"),
         ({"a": {1, 2}}, "the state['a'] holds a set, which is not JSON"),
         ({7: 1}, "the state has a key of type int, not str"),

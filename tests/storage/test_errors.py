@@ -18,9 +18,11 @@ from triolet.storage.model.errors import (
     DefinitionError,
     Problem,
     Rejection,
+    SchemaMissing,
     StoreError,
     TrioletError,
     listed,
+    with_article,
 )
 from triolet.storage.model.operation import Action
 from triolet.storage.model.status import BatchStatus
@@ -32,6 +34,7 @@ SAMPLES: dict[object, object] = {
     str: "load",
     str | None: "load",
     int: 7,
+    int | None: 7,
     bool: False,
     Action: Action.ABANDON,
     BatchStatus: BatchStatus.STOPPED,
@@ -142,3 +145,24 @@ def test_all_mistakes_of_a_definition_are_listed() -> None:
 )
 def test_words_are_listed_as_in_a_sentence(words: list[str], text: str) -> None:
     assert listed(words) == text
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (0, "nothing of Triolet's in the store yet: the first run of a job makes"),
+        (2, "schema is version 2, version 4 is needed: run 'triolet migrate' once"),
+        (None, "schema is missing or older, version 4 is needed: run 'triolet mig"),
+    ],
+)
+def test_a_schema_that_does_not_fit_says_what_makes_it_fit(
+    found: int | None, text: str
+) -> None:
+    assert text in str(SchemaMissing(found, 4))
+
+
+@pytest.mark.parametrize(
+    "words", ["an int", "an Exit", "an object", "a str", "a dict", "a UUID"]
+)
+def test_a_type_stands_behind_its_article(words: str) -> None:
+    assert with_article(words.partition(" ")[2]) == words

@@ -1,4 +1,4 @@
-"""Quiet logs, and how much was tried: each sweep adds its points to the summary."""
+"""Quiet logs."""
 
 import logging
 
@@ -9,12 +9,3 @@ import pytest
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """Keep thousands of intended failures from being formatted."""
     caplog.set_level(logging.CRITICAL + 1, "triolet")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    points = 0
-    for outcome in ("passed", "failed"):
-        for report in terminalreporter.stats.get(outcome, ()):
-            points += dict(report.user_properties).get("points", 0)
-    if points:
-        terminalreporter.write_line(f"{points} points of disturbance tried")

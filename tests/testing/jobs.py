@@ -21,6 +21,9 @@ from triolet.actors import (
     Exit,
     Job,
     Node,
+    Partition,
+    PartitionedStep,
+    PlannerContext,
     Split,
     Step,
     StepContext,
@@ -218,6 +221,41 @@ def splitting() -> Job:
     )
 
 
+async def share(ctx: StepContext) -> None:
+    """Work on a partition; one of them fails the first time."""
+    assert ctx.partition is not None
+    await trio.lowlevel.checkpoint()
+    ctx.state["did"] = ctx.partition.context
+    if ctx.partition.key == "b" and ctx.attempt == 1:
+        raise ValueError("the first time it fails")
+
+
+async def four(ctx: PlannerContext) -> list[tuple[str, dict[str, int]]]:
+    await trio.lowlevel.checkpoint()
+    return [(key, {"at": at}) for at, key in enumerate("dbca")]
+
+
+def load(partition: Partition) -> Chunk:
+    items = [(partition.key, number) for number in range(5)]
+    return Chunk(
+        ListReader(items), TableWriter("loaded", {"key": str, "n": int}), size=2
+    )
+
+
+def partitioning() -> Job:
+    """Partitions of tasklets, one of which fails once, and of chunks."""
+    chunk = load(Partition(key="", ordinal=1, context={}))
+    return Job(
+        "partitioning",
+        [
+            Step("a", note),
+            PartitionedStep("parts", share, four, 4, max_workers=2),
+            PartitionedStep("loads", chunk, four, 4, max_workers=3, factory=load),
+            Step("z", note),
+        ],
+    )
+
+
 def writing() -> Job:
     def write(cursor: Cursor, ctx: StepContext) -> None:
         cursor.execute("CREATE TABLE IF NOT EXISTS notes (node, attempt)")
@@ -258,6 +296,7 @@ STORIES: dict[Callable[[], Job], int] = {
     copying_with_failure: 2,
     writing: 2,
     splitting: 2,
+    partitioning: 2,
     long_lasting: 1,
 }
 """How many launches each job has until it ends."""

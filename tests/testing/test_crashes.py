@@ -2,18 +2,15 @@
 
 import os
 from collections.abc import Callable
-from random import Random
 
 import pytest
 
 from tests.testing.jobs import STORIES, scenario
 from triolet.actors import Job
-from triolet.actors.testing import Fault, StoreKind, Variant, crash_at_every_commit
-from triolet.actors.testing.equivalence import differences
+from triolet.actors.testing import StoreKind, Variant, crash_at_every_commit
 
 LONG = bool(os.environ.get("TRIOLET_LONG"))
 SEEDS = range(10 if LONG else 1)
-MIXTURES = 300 if LONG else 5
 Record = Callable[[str, object], None]
 
 
@@ -25,19 +22,4 @@ def test_a_crash_at_any_commit_changes_nothing_of_the_end(
     sweeps = [crash_at_every_commit(scenario(job, store, seed)) for seed in SEEDS]
     points = sum(sweep.points for sweep in sweeps)
     assert points == len(Variant) * sum(len(sweep.commits) for sweep in sweeps)
-    record_property("points", points)
-
-
-@pytest.mark.parametrize("job", STORIES, ids=lambda job: job.__name__)
-def test_crash_upon_crash_changes_nothing_of_the_end(
-    job: Callable[[], Job], record_property: Record
-) -> None:
-    for seed in range(MIXTURES):
-        story = scenario(job, StoreKind.MEMORY, seed)
-        undisturbed = story.run()
-        random = Random(seed)
-        commits = random.sample(range(1, 2 * len(undisturbed.commits)), 4)
-        faults = [Fault(one, random.choice(list(Variant))) for one in sorted(commits)]
-        run = story.run(*faults)
-        assert list(differences(undisturbed.ending, run.ending)) == [], (seed, faults)
-    record_property("points", MIXTURES)
+    record_property("triolet_points", points)

@@ -23,8 +23,9 @@ from triolet.actors.testing import (
     StoreKind,
     Variant,
     crash_at_every_commit,
+    replay,
+    stage,
 )
-from triolet.actors.testing import scenario as scenarios
 from triolet.actors.testing.equivalence import differences
 from triolet.actors.testing.faults import Crashed, FaultyBackend, Wire
 from triolet.storage.backend import AnswerLost, Backend, Committed, NotCommitted, drive
@@ -129,18 +130,13 @@ def test_a_reader_that_forgets_its_position_repeats_rows(store: StoreKind) -> No
     )
 
 
-def test_a_failure_is_replayed_by_the_fault_that_it_names() -> None:
+def test_a_failure_is_replayed_by_the_line_that_it_names() -> None:
     error = failure_of(Scenario(counting))
-    fault = next(
-        fault
-        for commit in range(1, 20)
-        for variant in Variant
-        if str(fault := Fault(commit, variant)) in error.disturbance
-    )
-    assert f"only=Fault({fault.commit}, Variant.{fault.variant.name})" in str(error)
-    with pytest.raises(EquivalenceError) as again:
-        crash_at_every_commit(Scenario(counting), only=fault)
-    assert str(again.value) == str(error)
+    assert f'replay(scenario, "{error.schedule}")' in str(error)
+    for again in replay, lambda story, line: crash_at_every_commit(story, only=line):
+        with pytest.raises(EquivalenceError) as caught:
+            again(Scenario(counting), error.schedule)
+        assert str(caught.value) == str(error)
 
 
 @BOTH
@@ -176,7 +172,7 @@ def test_the_factory_is_called_once_for_every_run() -> None:
 def test_nothing_is_left_of_a_sqlite_store(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scenarios, "_fast_folder", lambda: tmp_path)
+    monkeypatch.setattr(stage, "_fast_folder", lambda: tmp_path)
     seen: list[list[Path]] = []
 
     def look(ctx: StepContext) -> None:

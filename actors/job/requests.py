@@ -1,0 +1,63 @@
+"""Launch requests, made and listed through a runtime."""
+
+from collections.abc import Mapping
+
+from ...storage.commands.requesting import LaunchPage, ListLaunches
+from ...storage.model.launch_request import RequestStatus
+from ..plan.compile import CompiledJob
+from ..plan.definition import Job
+from .enqueuing import compiled, merged, request_to_launch
+from .operating import Operator
+
+
+class Requester(Operator):
+    """Asks for launches; see also `enqueue`, for transactions of the caller's own."""
+
+    async def enqueue(
+        self,
+        job: Job | CompiledJob,
+        parameters: Mapping[str, object] | None = None,
+        /,
+        *,
+        anew: bool = False,
+        **named: object,
+    ) -> int:
+        """Ask for a launch by whoever serves the job on this store; see `serve`.
+
+        To do it in a database transaction of your own, use the function `enqueue`.
+
+        Args:
+            job: The definition; the request keeps its name and the parameters.
+            parameters: As for `launch`.
+            anew: As for `launch`.
+            named: More of them.
+
+        Returns:
+            The number of the request.
+
+        Raises:
+            DefinitionError: The definition has mistakes; all are listed.
+            InvalidParameter: A parameter does not fit, or it is secret, and so the
+                request cannot hold it.
+            StoreError: The store failed.
+        """
+        given = merged({} if parameters is None else parameters, named)
+        asked = await self._store.ask(
+            request_to_launch(compiled(job), given, anew=anew)
+        )
+        self.requested()
+        return asked.request_id
+
+    async def requests(
+        self,
+        *,
+        job: str | None = None,
+        status: RequestStatus | None = None,
+        limit: int = 50,
+        before: int | None = None,
+    ) -> LaunchPage:
+        """List launch requests, newest first; the arguments are those of `list`."""
+        return await self._store.ask(ListLaunches(job, status, limit, before))
+
+    def requested(self) -> None:
+        """Take in that there is a launch request; whoever serves looks at once."""
