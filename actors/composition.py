@@ -19,6 +19,7 @@ from ..storage.model.errors import InvalidValue, StoreError
 from ..storage.stores import SQLITE, StoreOptions, listener_of, open_store, sqlite_path
 from .job.events import Announcer, Event, EventKind
 from .job.launch import LaunchSettings
+from .job.loop_watch import LoopWatch
 from .job.options import RuntimeOptions, check_type
 from .kernel.heartbeat import Heartbeat
 from .kernel.listening import hearing
@@ -117,6 +118,7 @@ async def _served(
             nursery.start_soon(heartbeat.run)
             settings = LaunchSettings(
                 nursery=nursery,
+                watch=LoopWatch(0 if options.inline else options.block_warning),
                 store=pool.control,
                 stores=pool.workers,
                 descriptor=backends[0].descriptor,
