@@ -97,7 +97,8 @@ def test_the_demo_tells_the_story(
     assert demo.main() == 0
     said = capsys.readouterr().out
     assert "00113-00150  FAILED" in said
-    assert said.count("booked before") == 3
+    # Two workers read in threads: which of the first ranges is booked, they decide.
+    assert 2 <= said.count("booked before") <= 4
     assert said.rstrip().endswith("equal: nothing lost, nothing twice")
     with sqlite3.connect(demo.STORE) as look:
         assert look.execute("SELECT sum(cents) FROM balances").fetchone() == (0,)
