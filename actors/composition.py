@@ -92,23 +92,7 @@ async def _served(
     options: RuntimeOptions,
     listener: Listener | None = None,
 ) -> AsyncIterator[Runtime]:
-    draw = options.random
-    announcer = Announcer(options.events, job="")
-
-    def retried(reason: str) -> None:
-        announcer.tell(Event(kind=EventKind.STORE_RETRIED, message=reason))
-
-    def storage_actor(backend: Backend) -> StorageActor:
-        return StorageActor(
-            backend,
-            new_id=lambda: UUID(int=draw.getrandbits(128)),
-            adaptive=backend.descriptor.inline and not options.inline,
-            patience=options.patience,
-            deadline=options.ask_deadline,
-            on_retry=retried,
-        )
-
-    pool = StoragePool(backends, storage_actor)
+    pool = _pool(backends, options)
     failed: list[BaseException] = []
     async with trio.open_nursery() as nursery:
         pool.start(nursery)
@@ -124,7 +108,7 @@ async def _served(
                 descriptor=backends[0].descriptor,
                 connections=pool.capacity,
                 owner_id=owner_id,
-                new_id=lambda: draw.getrandbits(63) or 1,
+                new_id=lambda: options.random.getrandbits(63) or 1,
                 sink=options.events,
                 limiter=_limiter(options),
                 store_error_text=options.store_error_text,
@@ -148,6 +132,25 @@ async def _served(
             pool.end()
     if failed:
         raise failed[0]
+
+
+def _pool(backends: Sequence[Backend], options: RuntimeOptions) -> StoragePool:
+    announcer = Announcer(options.events, job="")
+
+    def retried(reason: str) -> None:
+        announcer.tell(Event(kind=EventKind.STORE_RETRIED, message=reason))
+
+    def storage_actor(backend: Backend) -> StorageActor:
+        return StorageActor(
+            backend,
+            new_id=lambda: UUID(int=options.random.getrandbits(128)),
+            adaptive=backend.descriptor.inline and not options.inline,
+            patience=options.patience,
+            deadline=options.ask_deadline,
+            on_retry=retried,
+        )
+
+    return StoragePool(backends, storage_actor)
 
 
 def _limiter(options: RuntimeOptions) -> trio.CapacityLimiter | None:
