@@ -19,6 +19,7 @@ from ..storage.model.errors import InvalidValue, StoreError
 from ..storage.stores import SQLITE, StoreOptions, listener_of, open_store, sqlite_path
 from .job.events import Announcer, Event, EventKind
 from .job.launch import LaunchSettings
+from .job.loop_watch import LoopWatch
 from .job.options import RuntimeOptions, check_type
 from .kernel.heartbeat import Heartbeat
 from .kernel.listening import hearing
@@ -91,23 +92,7 @@ async def _served(
     options: RuntimeOptions,
     listener: Listener | None = None,
 ) -> AsyncIterator[Runtime]:
-    draw = options.random
-    announcer = Announcer(options.events, job="")
-
-    def retried(reason: str) -> None:
-        announcer.tell(Event(kind=EventKind.STORE_RETRIED, message=reason))
-
-    def storage_actor(backend: Backend) -> StorageActor:
-        return StorageActor(
-            backend,
-            new_id=lambda: UUID(int=draw.getrandbits(128)),
-            adaptive=backend.descriptor.inline and not options.inline,
-            patience=options.patience,
-            deadline=options.ask_deadline,
-            on_retry=retried,
-        )
-
-    pool = StoragePool(backends, storage_actor)
+    pool = _pool(backends, options)
     failed: list[BaseException] = []
     async with trio.open_nursery() as nursery:
         pool.start(nursery)
@@ -117,12 +102,13 @@ async def _served(
             nursery.start_soon(heartbeat.run)
             settings = LaunchSettings(
                 nursery=nursery,
+                watch=LoopWatch(0 if options.inline else options.block_warning),
                 store=pool.control,
                 stores=pool.workers,
                 descriptor=backends[0].descriptor,
                 connections=pool.capacity,
                 owner_id=owner_id,
-                new_id=lambda: draw.getrandbits(63) or 1,
+                new_id=lambda: options.random.getrandbits(63) or 1,
                 sink=options.events,
                 limiter=_limiter(options),
                 store_error_text=options.store_error_text,
@@ -146,6 +132,25 @@ async def _served(
             pool.end()
     if failed:
         raise failed[0]
+
+
+def _pool(backends: Sequence[Backend], options: RuntimeOptions) -> StoragePool:
+    announcer = Announcer(options.events, job="")
+
+    def retried(reason: str) -> None:
+        announcer.tell(Event(kind=EventKind.STORE_RETRIED, message=reason))
+
+    def storage_actor(backend: Backend) -> StorageActor:
+        return StorageActor(
+            backend,
+            new_id=lambda: UUID(int=options.random.getrandbits(128)),
+            adaptive=backend.descriptor.inline and not options.inline,
+            patience=options.patience,
+            deadline=options.ask_deadline,
+            on_retry=retried,
+        )
+
+    return StoragePool(backends, storage_actor)
 
 
 def _limiter(options: RuntimeOptions) -> trio.CapacityLimiter | None:

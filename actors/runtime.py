@@ -141,7 +141,7 @@ class Runtime(Requester):
         with self._claimed(launch.job), self._under_way(launch):
             settings = evolve(self._settings, store=self._pool.take())
             execution = await open_execution(settings, launch)
-            with self._listening(execution):
+            with self._settings.watch.job(), self._listening(execution):
                 return await execution.run()
 
     async def restart(

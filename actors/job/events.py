@@ -36,6 +36,7 @@ class EventKind(StrEnum):
     START_LIMIT_EXCEEDED = "step.start_limit_exceeded"
     STOP_REQUESTED = "job.stop_requested"
     STOP_WAITING = "job.stop_waiting"
+    LOOP_BLOCKED = "step.loop_blocked"
     STORE_RETRIED = "store.retried"
 
 
@@ -64,7 +65,7 @@ class Event:
     fraction: float | None = None
     """Of the step's input that is done, 0 to 1; None where nobody knows."""
     seconds: float | None = None
-    """How long a launch will wait at most."""
+    """How long a launch will wait at most, or the event loop was blocked."""
     message: str | None = None
     at: int | None = None
     """Store clock, microseconds since 1970; None for events that no commit precedes."""

@@ -161,7 +161,8 @@ class JobExecution(Walk):
         )
         self._asking = (node.id, planner)
         try:
-            returned = await boundary.call(where, planner, ctx)
+            with self._watched(node.id):
+                returned = await boundary.call(where, planner, ctx)
             entries = check_partitions(returned, node.partition_count)
         except ComponentFailed as exc:
             return self._traversal.unplanned(exc.failure)
@@ -199,7 +200,8 @@ class JobExecution(Walk):
         self, decision: Decision, where: Where, ctx: DeciderContext
     ) -> str:
         boundary = self._environment.boundary
-        returned = await boundary.call(where, decision.decider, ctx)
+        with self._watched(decision.id):
+            returned = await boundary.call(where, decision.decider, ctx)
         if isinstance(returned, Exit):
             return returned.code
         if isinstance(returned, str):

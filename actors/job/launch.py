@@ -37,6 +37,7 @@ from .boundary import Boundary
 from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
+from .loop_watch import LoopWatch
 from .requirements import check_store, requirements_of
 from .step import Environment
 
@@ -78,6 +79,7 @@ class LaunchSettings:
     """What all launches of one runtime share."""
 
     nursery: trio.Nursery
+    watch: LoopWatch
     store: StorageActor
     stores: tuple[StorageActor, ...]
     """All that work side by side, for what an execution does side by side."""
@@ -295,6 +297,7 @@ def _execution(
         boundary=boundary,
         announcer=announcer,
         nursery=settings.nursery,
+        watch=settings.watch,
         patience=settings.patience,
     )
     return JobExecution(launch.job, opened, engine, environment, parameters)

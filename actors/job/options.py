@@ -15,6 +15,9 @@ LEASE_SECS_MAX = 3600.0
 STOP_POLL_SECS = 1.0
 STOP_POLL_SECS_MIN = 0.1
 STOP_POLL_SECS_MAX = 60.0
+BLOCK_SECS = 0.5
+BLOCK_SECS_MIN = 0.01
+BLOCK_SECS_MAX = 60.0
 CONNECTIONS = 2
 CONNECTIONS_MAX = 64
 THREADS_MAX = 40
@@ -44,6 +47,9 @@ class RuntimeOptions:
         patience: Seconds for which a commit, or the reading of a local file, may keep
             the event loop on average; what takes longer moves to a thread.
         ask_deadline: Seconds within which the store must carry out a command.
+        block_warning: Seconds, 0.01 to 60, for which a job's code may keep the event
+            loop before that is told as an event and logged; 0 switches it off, and so
+            does *inline*.
         random: The source of batch ids and failure ids.
 
     Raises:
@@ -59,6 +65,7 @@ class RuntimeOptions:
     inline: bool = False
     patience: float = PATIENCE_SECS
     ask_deadline: float = DEADLINE_SECS
+    block_warning: float = BLOCK_SECS
     random: Random = field(factory=_seeded)
 
     def __attrs_post_init__(self) -> None:
@@ -66,7 +73,7 @@ class RuntimeOptions:
         if not (events is None or callable(events)):
             kind = type(events).__name__
             raise InvalidValue("the option events", f"must be a function, not {kind}")
-        for name in ("lease", "stop_poll", "patience", "ask_deadline"):
+        for name in ("lease", "stop_poll", "patience", "ask_deadline", "block_warning"):
             check_type(getattr(self, name), (int, float), f"the option {name}")
         for name in ("store_error_text", "inline"):
             check_type(getattr(self, name), bool, f"the option {name}")
@@ -79,6 +86,11 @@ class RuntimeOptions:
             raise InvalidValue("stop_poll", "must be 0.1 to 60 seconds")
         if not 1 <= self.connections <= CONNECTIONS_MAX:
             raise InvalidValue("connections", f"must be 1 to {CONNECTIONS_MAX}")
+        if not (
+            self.block_warning == 0
+            or BLOCK_SECS_MIN <= self.block_warning <= BLOCK_SECS_MAX
+        ):
+            raise InvalidValue("block_warning", "must be 0, or 0.01 to 60 seconds")
         if self.threads_max < 1:
             raise InvalidValue("threads_max", "must be at least 1")
         for name in ("patience", "ask_deadline"):

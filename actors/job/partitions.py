@@ -89,7 +89,8 @@ class PartitionWorker(Line):
             return declared
         boundary = self._environment.boundary
         where = Where(self._manager, "factory_failed")
-        made = await boundary.call(where, factory, self._partition)
+        with self._watched(self._manager):
+            made = await boundary.call(where, factory, self._partition)
         step = made if isinstance(made, Step) else evolve(declared, work=made)
         wrong = next(step_reasons(step), None)
         if wrong is None and step_node(step) != step_node(declared):

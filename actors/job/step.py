@@ -21,6 +21,7 @@ from ..plan.definition import Chunk, Exit, OnStop, Step, StepListener
 from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where, is_async
 from .context import JobContext, StepContext, StepOutcome, payload_of
 from .events import Announcer, Event, EventKind
+from .loop_watch import LoopWatch
 
 log = logging.getLogger("triolet.job")
 
@@ -39,6 +40,7 @@ class Environment:
     context: JobContext
     boundary: Boundary
     announcer: Announcer
+    watch: LoopWatch
     nursery: trio.Nursery
     """Of the runtime."""
     patience: float

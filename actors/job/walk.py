@@ -6,6 +6,7 @@ command, so that the store never says that nobody works on it.
 """
 
 import logging
+from contextlib import AbstractContextManager
 from functools import partial
 from threading import get_ident
 
@@ -49,6 +50,7 @@ from .boundary import ComponentFailed, OutcomeUnknown, Where
 from .chunk import ChunkRun
 from .context import Partition, StepContext
 from .events import Event, EventKind
+from .loop_watch import blocked
 from .narration import narrate
 from .step import (
     Environment,
@@ -205,7 +207,9 @@ class Walk:
         """Go on after a stop has cancelled what ran."""
         running, self._running = self._running, None
         assert running is not None, "a stop cancelled nothing"
-        return self._engine.stepped(await running.interrupted())
+        with self._watched(running.step.id, running.row.step_id):
+            result = await running.interrupted()
+        return self._engine.stepped(result)
 
     def _heed(self) -> None:
         """Let the engine know of a stop whose message has not been read yet."""
@@ -288,12 +292,23 @@ class Walk:
         self._running, self._step = running, step
         within = logs.step_id.set(row.step_id)
         try:
-            result = await running.run()
+            with self._watched(step.id, row.step_id):
+                result = await running.run()
         finally:
             logs.step_id.reset(within)
         self._running = None
         self._heed()
         return self._engine.stepped(result)
+
+    def _watched(
+        self, node: str, step_id: int | None = None
+    ) -> AbstractContextManager[None]:
+        """Run a node's code in it, to tell when that blocks the event loop."""
+
+        def tell(seconds: float) -> None:
+            self._tell(blocked(node, step_id, seconds))
+
+        return self._environment.watch.code(tell)
 
     async def _step_of(self, row: OpenStep) -> Step:
         """Give the user's code for a row.

@@ -137,6 +137,9 @@ class _Contained(Coroutine[Any, Any, Any]):
     def __init__(self, inner: AnyCoroutine, escape: Callable[[Escape], None]) -> None:
         self._inner = inner
         self._escape = escape
+        # As asyncio shows it.
+        self.__name__ = getattr(inner, "__name__", type(inner).__name__)
+        self.__qualname__ = getattr(inner, "__qualname__", self.__name__)
 
     def send(self, value: object) -> object:
         return self._resumed(self._inner.send, value)
