@@ -189,6 +189,15 @@ class RunSplit:
 
 
 @frozen
+class Conclude:
+    """Call the job's after-listeners; the results of all its steps are durable."""
+
+    status: BatchStatus
+    exit_code: str
+    failure: Failure | None
+
+
+@frozen
 class Commit:
     """Have the command carried out and feed back its reply."""
 
@@ -218,6 +227,7 @@ Action: TypeAlias = (
     | RunSplit
     | PlanPartitions
     | RunPartitions
+    | Conclude
     | Commit
     | Finished
     | Ended
