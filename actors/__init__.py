@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..storage.commands import InstanceComplete as InstanceComplete
     from ..storage.commands import LeaseLost as LeaseLost
     from ..storage.commands import NotLatestAttempt as NotLatestAttempt
+    from ..storage.commands import NotRestartable as NotRestartable
     from ..storage.commands import Operated as Operated
     from ..storage.commands import OperationIdConflict as OperationIdConflict
     from ..storage.commands import OperatorHistory as OperatorHistory
@@ -294,6 +295,7 @@ __all__ = [
     "LeaseLost",
     "Node",
     "NotLatestAttempt",
+    "NotRestartable",
     "Observation",
     "OnStop",
     "Operated",

@@ -168,6 +168,7 @@ def opening_of(launch: Launch, owner_id: int, failure_id: int) -> OpenExecution:
         failure_id=failure_id,
         anew=launch.anew,
         existing=launch.run is not None,
+        restartable=job.restartable,
         # Job listeners come before the first step.
         first=None if before else entry_step(plan),
         request_id=launch.request_id,

@@ -32,7 +32,10 @@ WORKERS_MAX = 64
 
 
 def job_reasons(job: Job) -> Iterator[str]:
-    """Say what is wrong with the listeners of a job."""
+    """Say what is wrong with the listeners and settings of a job."""
+    restartable: object = job.restartable
+    if not isinstance(restartable, bool):
+        yield f"restartable must be a bool, not {type(restartable).__name__}"
     count = len(job.listeners)
     if count > LISTENERS_MAX:
         yield f"there are {count} listeners, at most {LISTENERS_MAX} are allowed"

@@ -57,6 +57,7 @@ class CompiledJob:
     partitioned: Mapping[str, PartitionedStep]
     parameters: tuple[Parameter, ...]
     listeners: tuple[JobListener, ...]
+    restartable: bool
 
     @property
     def components(self) -> tuple[object, ...]:
@@ -109,6 +110,7 @@ def compile_job(job: Job) -> CompiledJob:
         {key: node for key, node in nodes.items() if isinstance(node, PartitionedStep)},
         job.parameters,
         job.listeners,
+        job.restartable,
     )
 
 

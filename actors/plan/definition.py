@@ -150,6 +150,9 @@ class Job:
             None derives it from the fingerprint, so that it cannot drift.
         parameters: When given, a launch accepts these parameters and no others.
         listeners: At most 32 ``JobListener``.
+        restartable: False refuses every launch after the first of an instance that did
+            not complete, a launch after a crash included; only a new instance can then
+            be run. Not part of the definition: what the launch is given counts.
     """
 
     name: str
@@ -161,3 +164,4 @@ class Job:
     listeners: tuple[JobListener, ...] = field(
         default=(), kw_only=True, converter=_listeners
     )
+    restartable: bool = field(default=True, kw_only=True)

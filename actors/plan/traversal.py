@@ -13,7 +13,6 @@ from ...storage.commands import (
     JobEnd,
     NextStep,
     Opened,
-    StartLimitReached,
 )
 from ...storage.model import digests
 from ...storage.model.execution import (
@@ -40,7 +39,7 @@ from .actions import (
 from .branch import branches_of, joined
 from .dividing import Dividing
 from .draft import next_step
-from .failures import FlowFailures
+from .failures import FlowFailures, StartRefusal
 from .history import History
 from .plan import DecisionNode, PartitionedNode, Plan, SplitNode, StepNode
 from .stepping import exit_of
@@ -287,8 +286,8 @@ class Traversal(Dividing):
         failure = self._failures.unmapped(node, code, patterns)
         return self._end(BatchStatus.FAILED, failure)
 
-    def _limited(self, refusal: StartLimitReached) -> Action:
-        return self._end(BatchStatus.FAILED, self._failures.limited(refusal))
+    def _not_started(self, refusal: StartRefusal) -> Action:
+        return self._end(BatchStatus.FAILED, self._failures.not_started(refusal))
 
     def _end(self, status: BatchStatus, failure: Failure | None) -> Action:
         if not self._heard:

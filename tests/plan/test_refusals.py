@@ -186,6 +186,13 @@ def test_settings_of_tasklets_are_refused_on_a_chunk() -> None:
     ]
 
 
+def test_restartable_is_yes_or_no() -> None:
+    assert of_step(restartable=1) == ["'a': restartable must be a bool, not int"]
+    assert found(Step("a", work), restartable=None) == [
+        "restartable must be a bool, not NoneType"
+    ]
+
+
 def test_job_listeners_are_checked() -> None:
     def of_job(*listeners: object) -> list[str]:
         return found(Step("a", work), listeners=listeners)
