@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..storage.commands import InstanceComplete as InstanceComplete
     from ..storage.commands import LeaseLost as LeaseLost
     from ..storage.commands import NotLatestAttempt as NotLatestAttempt
+    from ..storage.commands import NotRestartable as NotRestartable
     from ..storage.commands import Operated as Operated
     from ..storage.commands import OperationIdConflict as OperationIdConflict
     from ..storage.commands import OperatorHistory as OperatorHistory
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
     from .job.context import BranchObservation as BranchObservation
     from .job.context import DeciderContext as DeciderContext
     from .job.context import JobContext as JobContext
+    from .job.context import JobOutcome as JobOutcome
     from .job.context import Observation as Observation
     from .job.context import Partition as Partition
     from .job.context import PlannerContext as PlannerContext
@@ -154,6 +156,7 @@ if TYPE_CHECKING:
     from .plan.definition import FailurePolicy as FailurePolicy
     from .plan.definition import InFlight as InFlight
     from .plan.definition import Job as Job
+    from .plan.definition import JobListener as JobListener
     from .plan.definition import Node as Node
     from .plan.definition import OnStop as OnStop
     from .plan.definition import Parameter as Parameter
@@ -280,7 +283,9 @@ __all__ = [
     "Job",
     "JobContext",
     "JobFailed",
+    "JobListener",
     "JobNotMade",
+    "JobOutcome",
     "JsonObject",
     "LaunchLost",
     "LaunchPage",
@@ -290,6 +295,7 @@ __all__ = [
     "LeaseLost",
     "Node",
     "NotLatestAttempt",
+    "NotRestartable",
     "Observation",
     "OnStop",
     "Operated",

@@ -115,6 +115,8 @@ class Runtime(Requester):
                 wrong type.
             InvalidValue: An argument is of the wrong type.
             InstanceComplete: The job has completed with these parameters.
+            NotRestartable: An earlier attempt did not complete, and the job may be
+                attempted only once.
             RunUnknown: There is no run of that number with these parameters.
             AlreadyRunning: Somebody who lives works on this instance.
             IncompatibleDefinition: The definition has changed since the attempt that

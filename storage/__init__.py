@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .commands import InstanceComplete as InstanceComplete
     from .commands import LeaseLost as LeaseLost
     from .commands import NotLatestAttempt as NotLatestAttempt
+    from .commands import NotRestartable as NotRestartable
     from .commands import OperationIdConflict as OperationIdConflict
     from .commands import OutcomeUnresolved as OutcomeUnresolved
     from .commands import OwnerUnknown as OwnerUnknown
@@ -110,6 +111,7 @@ __all__ = [
     "LaunchLost",
     "LeaseLost",
     "NotLatestAttempt",
+    "NotRestartable",
     "OperationIdConflict",
     "OutcomeUnresolved",
     "OwnerUnknown",

@@ -42,6 +42,7 @@ BY_ERROR = {
     "parameter_invalid": REFUSED,
     "instance_complete": REFUSED,
     "instance_abandoned": REFUSED,
+    "not_restartable": REFUSED,
     "definition_incompatible": REFUSED,
     "definition_drift": REFUSED,
     "other_instance": REFUSED,

@@ -26,7 +26,7 @@ def payload_of(envelope: str | None, node: str) -> JsonObject:
 
 @frozen(kw_only=True)
 class JobContext:
-    """What all user code of one execution shares."""
+    """What all user code of one execution shares; job listeners are given no more."""
 
     job: str
     instance_id: int
@@ -39,6 +39,11 @@ class JobContext:
     stop: StopToken = field(repr=False)
     """Set when the job should come to an end."""
     _state_of: Callable[[str], str | None] = field(repr=False)
+
+    @property
+    def log(self) -> Log:
+        """Logs with the ids of the execution."""
+        return log_of(self, node="")
 
     def state_of(self, node: str) -> JsonObject:
         """Read the state that *node* committed last in this instance.
@@ -243,6 +248,16 @@ class DeciderContext:
     def state_of(self, node: str) -> JsonObject:
         """Read what a step committed as its state; empty when it has none."""
         return self.execution.state_of(node)
+
+
+@frozen
+class JobOutcome:
+    """What an after-job listener sees."""
+
+    status: BatchStatus
+    exit_code: str
+    message: str | None = None
+    """Why the job failed, if it did."""
 
 
 @frozen

@@ -4,11 +4,14 @@ import trio
 
 from ...storage.commands import Opened
 from ...storage.model.errors import InvalidName, InvalidValue, with_article
+from ...storage.model.execution import Failure
 from ...storage.model.parameters import ParameterSet
 from ..kernel.inspecting import ActorState
 from ..plan.actions import (
     Action,
+    Conclude,
     Decide,
+    Ended,
     Finished,
     LatestRow,
     LineResult,
@@ -33,6 +36,7 @@ from .context import (
 )
 from .events import Event, EventKind
 from .fan import Fan
+from .job_listening import JobListening
 from .partitions import PartitionManager
 from .report import LaunchReport
 from .split import Split
@@ -65,6 +69,9 @@ class JobExecution(Walk):
         self._parameters = parameters
         self._asking: tuple[str, object] | None = None
         """The decider or planner that is being called, with its node."""
+        self._listening = JobListening(
+            job.listeners, environment.context, environment.boundary
+        )
         self._fan: Fan | None = None
         """The split or partition manager that is running."""
 
@@ -99,21 +106,45 @@ class JobExecution(Walk):
         )
         return self._report(end)
 
+    @property
+    def _called(self) -> tuple[str, object] | None:
+        """The code outside of steps that is being called and a stop cancels."""
+        return self._asking or self._listening.calling
+
     def _inside(self) -> tuple[ActorState, ...]:
         return super()._inside() if self._fan is None else (self._fan.inspect(),)
 
     async def _bring_to_end(self) -> None:
         self._tell(Event(kind=EventKind.STOP_REQUESTED))
-        asking = self._asking
+        asking = self._called
         if self._fan is not None:
             self._fan.mailbox.offer(Stop())
         elif asking is not None:
             self._scope.cancel()
             await trio.sleep(HEEDING_SECS)
-            if self._asking is asking:
+            if self._called is asking:
                 self._tell(still_running(*asking))
         else:
             await super()._bring_to_end()
+
+    async def _to_the_end(self) -> Finished | Ended:
+        failure: Failure | None = None
+        with trio.CancelScope() as self._scope:
+            failure = await self._listening.before()
+        await self._asyncio.close()
+        self._heed()
+        if failure is None:
+            action = self._traversal.begin()
+        else:
+            action = self._traversal.refused(failure)
+        end = await self._follow(action)
+        if isinstance(end, Conclude):
+            # In no scope that a stop cancels: nothing disturbs these listeners.
+            failure = await self._listening.after(end)
+            await self._asyncio.close()
+            end = await self._follow(self._traversal.concluded(failure))
+        assert not isinstance(end, Conclude)
+        return end
 
     async def _interrupted(self) -> Action:
         if self._running is None:

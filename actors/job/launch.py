@@ -156,6 +156,7 @@ def launch_of(
 def opening_of(launch: Launch, owner_id: int, failure_id: int) -> OpenExecution:
     """Make the command that begins a new attempt."""
     job, plan = launch.job, launch.job.plan
+    before = any(listener.before is not None for listener in job.listeners)
     return OpenExecution(
         job=plan.job,
         parameters=launch.parameters,
@@ -169,7 +170,9 @@ def opening_of(launch: Launch, owner_id: int, failure_id: int) -> OpenExecution:
         failure_id=failure_id,
         anew=launch.anew,
         existing=launch.run is not None,
-        first=entry_step(plan),
+        restartable=job.restartable,
+        # Job listeners come before the first step.
+        first=None if before else entry_step(plan),
         request_id=launch.request_id,
     )
 
@@ -262,7 +265,12 @@ def _execution(
         parameters = parameters.with_run(opened.run)
     opened = evolve(opened, run=opened.run or launch.run)
     engine = Traversal(
-        plan, opened, settings.owner_id, parameters.projection(), settings.new_id
+        plan,
+        opened,
+        settings.owner_id,
+        parameters.projection(),
+        settings.new_id,
+        heard=bool(launch.job.listeners),
     )
     context = JobContext(
         job=plan.job,

@@ -36,6 +36,7 @@ from ..kernel.stop import StopToken
 from ..plan.actions import (
     Action,
     Commit,
+    Conclude,
     Ended,
     Finished,
     OpenStep,
@@ -156,7 +157,10 @@ class Walk:
         """
         try:
             with self._asyncio.offered():
-                return await self._actions()
+                try:
+                    return await self._to_the_end()
+                finally:
+                    await self._asyncio.close()
         except (trio.Cancelled, KeyboardInterrupt):
             await self._last_word(BatchStatus.STOPPED, None)
             raise
@@ -186,21 +190,22 @@ class Walk:
         where = Where(self._job.plan.job, code, category)
         return self._environment.boundary.failure(where, exc)
 
-    async def _actions(self) -> Finished | Ended:
+    async def _to_the_end(self) -> Finished | Ended:
         self._heed()
-        action = self._engine.begin()
-        try:
-            while True:
-                # One scope serves step after step: only a stop cancels it, and what it
-                # does.
-                with trio.CancelScope() as self._scope:
-                    while not isinstance(action, Finished | Ended):
-                        action = await self._perform(action)
-                        await self._asyncio.close()
-                    return action
-                action = await self._interrupted()
-                await self._asyncio.close()
-        finally:
+        end = await self._follow(self._engine.begin())
+        assert not isinstance(end, Conclude)
+        return end
+
+    async def _follow(self, action: Action) -> Finished | Ended | Conclude:
+        """Perform one action after the other, until nothing of the nodes is left."""
+        while True:
+            # One scope serves step after step: only a stop cancels it, and what it does.
+            with trio.CancelScope() as self._scope:
+                while not isinstance(action, Finished | Ended | Conclude):
+                    action = await self._perform(action)
+                    await self._asyncio.close()
+                return action
+            action = await self._interrupted()
             await self._asyncio.close()
 
     async def _interrupted(self) -> Action:

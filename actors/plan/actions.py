@@ -195,6 +195,15 @@ class RunSplit:
 
 
 @frozen
+class Conclude:
+    """Call the job's after-listeners; the results of all its steps are durable."""
+
+    status: BatchStatus
+    exit_code: str
+    failure: Failure | None
+
+
+@frozen
 class Commit:
     """Have the command carried out and feed back its reply."""
 
@@ -224,6 +233,7 @@ Action: TypeAlias = (
     | RunSplit
     | PlanPartitions
     | RunPartitions
+    | Conclude
     | Commit
     | Finished
     | Ended

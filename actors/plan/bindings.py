@@ -7,13 +7,16 @@ import inspect
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
+from ...storage.model.errors import with_article
 from ...storage.model.names import NameKind
-from .checks import count_reasons, name_reasons
+from .checks import LISTENERS_MAX, count_reasons, name_reasons
 from .definition import (
     Chunk,
     Decision,
     FailurePolicy,
     InFlight,
+    Job,
+    JobListener,
     OnStop,
     PartitionedStep,
     Split,
@@ -26,6 +29,20 @@ from .plan import DeliveryMode
 READER_METHODS = ("open", "read", "state", "close")
 WRITER_METHODS = ("open", "write", "close")
 WORKERS_MAX = 64
+
+
+def job_reasons(job: Job) -> Iterator[str]:
+    """Say what is wrong with the listeners and settings of a job."""
+    restartable: object = job.restartable
+    if not isinstance(restartable, bool):
+        yield f"restartable must be a bool, not {type(restartable).__name__}"
+    count = len(job.listeners)
+    if count > LISTENERS_MAX:
+        yield f"there are {count} listeners, at most {LISTENERS_MAX} are allowed"
+    for listener in job.listeners:
+        yield from _listener_reasons(listener, JobListener)
+        revision = getattr(listener, "revision", "1")
+        yield from name_reasons(revision, NameKind.REVISION, "listener revision")
 
 
 def decision_reasons(decision: Decision) -> Iterator[str]:
@@ -43,7 +60,7 @@ def step_reasons(step: Step) -> Iterator[str]:
         if step.write is not None:
             yield from _function_reasons(step.write, "write function")
     for listener in step.listeners:
-        yield from _listener_reasons(listener)
+        yield from _listener_reasons(listener, StepListener)
     yield from _word_reasons(step.on_stop, OnStop, "on_stop")
     grace: object = step.grace
     if not isinstance(grace, (int, float)) or isinstance(grace, bool):
@@ -175,9 +192,12 @@ def _function_reasons(function: object, what: str) -> Iterator[str]:
         yield f"the {what} is a generator function, which would never run"
 
 
-def _listener_reasons(listener: object) -> Iterator[str]:
-    if not isinstance(listener, StepListener):
-        yield f"a listener must be a StepListener, not {type(listener).__name__}"
+def _listener_reasons(
+    listener: object, kind: type[StepListener] | type[JobListener]
+) -> Iterator[str]:
+    if not isinstance(listener, kind):
+        given = type(listener).__name__
+        yield f"a listener must be {with_article(kind.__name__)}, not {given}"
         return
     yield from name_reasons(listener.name, NameKind.LISTENER)
     calls = {"before": listener.before, "after": listener.after}

@@ -6,7 +6,7 @@ is reused without a word in the store: the step's own row says it.
 
 from collections.abc import Sequence
 
-from ...storage.commands import JobEnd, StartLimitReached
+from ...storage.commands import JobEnd
 from ...storage.model import digests
 from ...storage.model.execution import ExitCode, Failure
 from ...storage.model.status import BatchStatus
@@ -21,7 +21,7 @@ from .actions import (
 )
 from .aggregation import BranchResult, aggregate_branches
 from .draft import Draft
-from .failures import FlowFailures
+from .failures import FlowFailures, StartRefusal
 from .history import History
 from .plan import SplitNode, StepNode
 from .stepping import Stepping
@@ -72,8 +72,8 @@ class BranchTraversal(Stepping):
             return self._enter(result.exit_code)
         return self._conclude(result.status, result.exit_code, result.failure)
 
-    def _limited(self, refusal: StartLimitReached) -> Action:
-        failure = self._failures.limited(refusal)
+    def _not_started(self, refusal: StartRefusal) -> Action:
+        failure = self._failures.not_started(refusal)
         return self._conclude(BatchStatus.FAILED, ExitCode.FAILED, failure)
 
     def _conclude(

@@ -87,6 +87,7 @@ def _facts(node: PlanNode) -> dict[str, str]:
             return {
                 "name": repr(node.name),
                 **_start_facts(node),
+                "restart": "allowed" if node.restartable else "refused",
                 "listener revisions": repr(list(node.listeners)),
                 **_declaration_facts(node.declaration),
             }

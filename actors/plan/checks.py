@@ -81,6 +81,9 @@ def _start_reasons(node: StepNode | PartitionedNode) -> Iterator[str]:
 def _step_reasons(step: StepNode) -> Iterator[str]:
     yield from name_reasons(step.name, NameKind.STEP)
     yield from _start_reasons(step)
+    restartable: object = step.restartable
+    if not isinstance(restartable, bool):
+        yield f"restartable must be a bool, not {type(restartable).__name__}"
     if len(step.listeners) > LISTENERS_MAX:
         count = len(step.listeners)
         yield f"there are {count} listeners, at most {LISTENERS_MAX} are allowed"

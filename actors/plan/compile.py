@@ -16,6 +16,7 @@ from .arguments import declaration_problems
 from .bindings import (
     decision_reasons,
     inner_reasons,
+    job_reasons,
     partitioned_reasons,
     split_reasons,
     step_reasons,
@@ -25,6 +26,7 @@ from .definition import (
     Chunk,
     Decision,
     Job,
+    JobListener,
     Node,
     Parameter,
     PartitionedStep,
@@ -54,6 +56,8 @@ class CompiledJob:
     splits: Mapping[str, Split]
     partitioned: Mapping[str, PartitionedStep]
     parameters: tuple[Parameter, ...]
+    listeners: tuple[JobListener, ...]
+    restartable: bool
 
     @property
     def components(self) -> tuple[object, ...]:
@@ -105,6 +109,8 @@ def compile_job(job: Job) -> CompiledJob:
         {key: node for key, node in nodes.items() if isinstance(node, Split)},
         {key: node for key, node in nodes.items() if isinstance(node, PartitionedStep)},
         job.parameters,
+        job.listeners,
+        job.restartable,
     )
 
 
@@ -129,6 +135,8 @@ def _problems(
         for reason in name_reasons(job.revision, NameKind.REVISION):
             yield Problem(None, reason)
     yield from declaration_problems(job.parameters)
+    for reason in job_reasons(job):
+        yield Problem(None, reason)
     yield from misnamed
     for key, node in nodes.items():
         for reason in _node_reasons(node):

@@ -102,6 +102,38 @@ def _nodes(every: Iterable[Node]) -> tuple[Node, ...]:
     return list_of(every, "the steps of a job")
 
 
+@frozen
+class JobListener:
+    """User code called before and after an attempt at a job.
+
+    A failure of ``before`` fails the job without running any node; a failure of
+    ``after`` fails a job that would have been COMPLETED, and nothing else.
+    Before-listeners are called in the order of registration, until one fails;
+    after-listeners in the reverse order, all of them, whenever the attempt comes to an
+    end by itself: not when the scope around the launch is cancelled, or the store
+    fails. What they return is ignored. A stop cancels a before-listener, and waits for
+    after-listeners. They are called again by every further attempt.
+
+    Args:
+        name: Names the listener in reports.
+        before: Called as ``before(ctx)`` with a `JobContext`, when the execution has
+            begun and none of its nodes.
+        after: Called as ``after(ctx, outcome)`` with the same and a `JobOutcome`, when
+            the results of all steps are durable and the job's end is not.
+        revision: A label of the code for people. A job with other listeners is not
+            another definition.
+    """
+
+    name: str
+    before: Function | None = field(default=None, kw_only=True)
+    after: Function | None = field(default=None, kw_only=True)
+    revision: str = field(default="1", kw_only=True)
+
+
+def _listeners(every: Iterable[JobListener]) -> tuple[JobListener, ...]:
+    return list_of(every, "the listeners of a job")
+
+
 def _parameters(every: Iterable[Parameter]) -> tuple[Parameter, ...]:
     return list_of(every, "the parameters of a job")
 
@@ -117,6 +149,10 @@ class Job:
         revision: A label for this definition. A label never names two definitions;
             None derives it from the fingerprint, so that it cannot drift.
         parameters: When given, a launch accepts these parameters and no others.
+        listeners: At most 32 ``JobListener``.
+        restartable: False refuses every launch after the first of an instance that did
+            not complete, a launch after a crash included; only a new instance can then
+            be run. Not part of the definition: what the launch is given counts.
     """
 
     name: str
@@ -125,3 +161,7 @@ class Job:
     parameters: tuple[Parameter, ...] = field(
         default=(), kw_only=True, converter=_parameters
     )
+    listeners: tuple[JobListener, ...] = field(
+        default=(), kw_only=True, converter=_listeners
+    )
+    restartable: bool = field(default=True, kw_only=True)

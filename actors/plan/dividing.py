@@ -92,7 +92,7 @@ class Dividing(Stepping):
 
         def then(reply: Advanced) -> Action:
             if isinstance(reply.start, StartLimitReached):
-                return self._limited(reply.start)
+                return self._not_started(reply.start)
             assert reply.start is not None
             self._started(manager, reply.start)
             code = ExitCode.FAILED
@@ -119,7 +119,7 @@ class Dividing(Stepping):
 
     def _divide(self, node: PartitionedNode, latest: LatestRow | None) -> Action:
         if self._history.starts(node.id) >= node.start_limit:
-            return self._limited(StartLimitReached(node.id, node.start_limit))
+            return self._not_started(StartLimitReached(node.id, node.start_limit))
         # A completed step that runs again is planned again.
         done = latest is not None and latest.completed
         plan = () if done else self._history.plan(node.id)
@@ -147,7 +147,7 @@ class Dividing(Stepping):
 
         def then(reply: Advanced) -> Action:
             if isinstance(reply.start, StartLimitReached):
-                return self._limited(reply.start)
+                return self._not_started(reply.start)
             assert reply.start is not None
             self._started(manager_of(node), reply.start)
             partitions = made(reply.start.step_id)

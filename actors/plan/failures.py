@@ -1,6 +1,7 @@
 """Why a flow fails although no user code raised: the failures that routing makes."""
 
 from collections.abc import Callable
+from typing import ClassVar, TypeAlias
 
 from attrs import evolve, frozen
 
@@ -8,7 +9,26 @@ from ...storage.commands import StartLimitReached
 from ...storage.model.errors import listed
 from ...storage.model.execution import Failure
 from ...storage.model.partition import PartitionExecution
-from ...storage.model.status import FailureCategory
+from ...storage.model.status import BatchStatus, FailureCategory
+
+
+@frozen
+class StepNotRestartable:
+    """The step began in an earlier attempt, and must not be run again."""
+
+    code: ClassVar = "step_not_restartable"
+    node: str
+    status: BatchStatus
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"step {self.node!r} began in an earlier attempt, is {self.status} and not "
+            "restartable: run the job anew with --new (anew=True)"
+        )
+
+
+StartRefusal: TypeAlias = StartLimitReached | StepNotRestartable
 
 
 @frozen
@@ -42,22 +62,20 @@ class FlowFailures:
             f"it has rules for {rules}",
         )
 
-    def worker_limited(
-        self, refusal: StartLimitReached, node: str, partition: PartitionExecution
+    def worker_not_started(
+        self, refusal: StartRefusal, node: str, partition: PartitionExecution
     ) -> Failure:
-        """A partition's worker may not be started again; its own name says nothing."""
-        said = StartLimitReached(
-            f"{node}, partition {partition.ordinal}", refusal.limit
-        )
-        return Failure(
-            FailureCategory.ILLEGAL_TRANSITION,
-            self.new_id(),
-            refusal.code,
-            node,
-            message=str(said),
-        )
+        """A partition's worker may not be started; its own name says nothing."""
+        name = f"{node}, partition {partition.ordinal}"
+        said: StartRefusal
+        match refusal:
+            case StartLimitReached(limit=limit):
+                said = StartLimitReached(name, limit)
+            case StepNotRestartable(status=status):
+                said = StepNotRestartable(name, status)
+        return evolve(self.not_started(said), where=node)
 
-    def limited(self, refusal: StartLimitReached) -> Failure:
+    def not_started(self, refusal: StartRefusal) -> Failure:
         """The step may not be started again."""
         return Failure(
             FailureCategory.ILLEGAL_TRANSITION,

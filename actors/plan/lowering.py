@@ -104,6 +104,7 @@ def step_node(step: Step) -> StepNode:
         _limit(step.start_limit),
         step.allow_start_if_complete,
         tuple(getattr(one, "revision", "1") for one in step.listeners),
+        step.restartable,
     )
 
 

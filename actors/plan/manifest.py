@@ -28,7 +28,8 @@ from .plan import (
 
 FORMATS = range(2, 5)
 """2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
-of the steps inside of those are chunks, or a planner says how many partitions it is."""
+of the steps inside of those are chunks, a planner says how many partitions it is, or a
+step may not be restarted."""
 MANIFEST_BYTES_MAX = 1_048_576
 
 
@@ -59,15 +60,18 @@ def plan_of(job: str, graph: Graph) -> Plan:
 
 def _format_of(graph: Graph) -> int:
     """Find the oldest format that can say everything."""
-    plain = (StepNode, DecisionNode)
-    if all(isinstance(node, plain) for node in graph.nodes.values()):
-        return 2
     nodes = graph.nodes.values()
-    inside = (step for node in nodes for step in steps_inside(node))
-    chunks = any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
-    divided = (node for node in nodes if isinstance(node, PartitionedNode))
-    free = any(node.partition_count is None for node in divided)
-    return 4 if chunks or free else 3
+    inside = [step for node in nodes for step in steps_inside(node)]
+    steps = [node for node in nodes if isinstance(node, StepNode)]
+    divided = [node for node in nodes if isinstance(node, PartitionedNode)]
+    if (
+        any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
+        or any(node.partition_count is None for node in divided)
+        or not all(step.restartable for step in (*steps, *inside))
+    ):
+        return 4
+    plain = (StepNode, DecisionNode)
+    return 2 if all(isinstance(node, plain) for node in nodes) else 3
 
 
 def _transition_document(source: str, one: Transition) -> JsonObject:

@@ -78,10 +78,13 @@ def _step_document(node: StepNode) -> JsonObject:
 
 
 def _start_document(node: StepNode | PartitionedNode) -> JsonObject:
-    return {
+    start: JsonObject = {
         "allow_start_if_complete": node.allow_start_if_complete,
         "start_limit": node.start_limit,
     }
+    if isinstance(node, StepNode) and not node.restartable:
+        start["restartable"] = False
+    return start
 
 
 def _declaration_document(one: TaskletDeclaration | ChunkDeclaration) -> JsonObject:
@@ -167,7 +170,14 @@ def _read_step(node: Json) -> StepNode:
         number_at(node, "start", "start_limit"),
         _read_allowed(node),
         tuple(text_at(one) for one in items_at(node, "listeners")),
+        _read_restartable(node),
     )
+
+
+def _read_restartable(node: Json) -> bool:
+    # Only False is ever written.
+    start = member_at(node, "start")
+    return not isinstance(start, dict) or "restartable" not in start
 
 
 def _read_allowed(node: Json) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from attrs import evolve
 
-from ...storage.commands import JobEnd, NextStep, StartLimitReached
+from ...storage.commands import JobEnd, NextStep
 from ...storage.model.digests import partition_worker
 from ...storage.model.execution import NO_COUNTS, ExitCode, Failure
 from ...storage.model.partition import NewPartition, PartitionExecution
@@ -23,7 +23,7 @@ from .actions import (
 )
 from .aggregation import Aggregate, PartitionResult, aggregate_partitions
 from .draft import Draft, next_step
-from .failures import FlowFailures
+from .failures import FlowFailures, StartRefusal
 from .history import History
 from .plan import PartitionedNode, StepNode
 from .stepping import Stepping
@@ -101,6 +101,7 @@ class PartitionTraversal(Stepping):
             worker.start_limit,
             worker.allow_start_if_complete,
             worker.listeners,
+            worker.restartable,
         )
         self._failures = failures
 
@@ -117,8 +118,8 @@ class PartitionTraversal(Stepping):
         end = self._ended_with(result.status, result.exit_code, result.failure)
         return self._commit(lambda _: end)
 
-    def _limited(self, refusal: StartLimitReached) -> Action:
-        failure = self._failures.worker_limited(refusal, self.node, self.partition)
+    def _not_started(self, refusal: StartRefusal) -> Action:
+        failure = self._failures.worker_not_started(refusal, self.node, self.partition)
         return self._ended_with(BatchStatus.FAILED, ExitCode.FAILED, failure)
 
     def _ended_with(

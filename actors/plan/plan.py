@@ -59,6 +59,7 @@ class StepNode:
     allow_start_if_complete: bool = False
     listeners: tuple[str, ...] = ()
     """Revisions, in the order of registration."""
+    restartable: bool = True
 
 
 @frozen

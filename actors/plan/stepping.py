@@ -28,6 +28,7 @@ from .actions import (
     StepResult,
 )
 from .draft import Draft, next_step
+from .failures import StartRefusal, StepNotRestartable
 from .history import History
 from .plan import StepNode
 
@@ -131,8 +132,8 @@ class Stepping:
         """Say what follows a step's result."""
         raise NotImplementedError
 
-    def _limited(self, refusal: StartLimitReached) -> Action:
-        """Say what follows when a step was started as often as it may be."""
+    def _not_started(self, refusal: StartRefusal) -> Action:
+        """Say what follows when a step may not be started."""
         raise NotImplementedError
 
     def _last_end(self, status: BatchStatus, failure: Failure | None) -> JobEnd | None:
@@ -142,15 +143,17 @@ class Stepping:
     # Steps
 
     def _start(self, node: StepNode, latest: LatestRow | None) -> Action:
-        if self._history.starts(node.id) >= node.start_limit:
-            return self._limited(StartLimitReached(node.id, node.start_limit))
         # A completed step that runs again begins afresh, like one that never ran.
         continued = latest if latest is not None and not latest.completed else None
+        if continued is not None and not node.restartable:
+            return self._not_started(StepNotRestartable(node.id, continued.status))
+        if self._history.starts(node.id) >= node.start_limit:
+            return self._not_started(StartLimitReached(node.id, node.start_limit))
         inherit = None if continued is None else continued.step_id
 
         def then(reply: Advanced) -> Action:
             if isinstance(reply.start, StartLimitReached):
-                return self._limited(reply.start)
+                return self._not_started(reply.start)
             assert reply.start is not None
             return self._started(node, reply.start, continued)
 

@@ -153,6 +153,8 @@ class Step:
             1 to 2^32 - 1. None: as often as needed.
         allow_start_if_complete: Whether a restart runs the step again although it had
             completed.
+        restartable: False keeps a step that began in an earlier attempt and did not
+            complete from being run again: the job fails at it, in every further attempt.
         listeners: At most 32 ``StepListener``.
         revision: Of the tasklet; it changes with the meaning of the code. A chunk
             has revisions of its own.
@@ -174,6 +176,7 @@ class Step:
     )
     start_limit: int | None = field(default=None, kw_only=True)
     allow_start_if_complete: bool = field(default=False, kw_only=True)
+    restartable: bool = field(default=True, kw_only=True)
     listeners: tuple[StepListener, ...] = field(
         default=(), kw_only=True, converter=_listeners
     )

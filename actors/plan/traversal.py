@@ -13,7 +13,6 @@ from ...storage.commands import (
     JobEnd,
     NextStep,
     Opened,
-    StartLimitReached,
 )
 from ...storage.model import digests
 from ...storage.model.execution import (
@@ -27,6 +26,7 @@ from ...storage.model.execution import (
 from ...storage.model.status import BatchStatus
 from .actions import (
     Action,
+    Conclude,
     Decide,
     Finished,
     LatestRow,
@@ -39,7 +39,7 @@ from .actions import (
 from .branch import branches_of, joined
 from .dividing import Dividing
 from .draft import next_step
-from .failures import FlowFailures
+from .failures import FlowFailures, StartRefusal
 from .history import History
 from .plan import DecisionNode, PartitionedNode, Plan, SplitNode, StepNode
 from .stepping import exit_of
@@ -56,7 +56,8 @@ class Traversal(Dividing):
 
     Call `begin` once, then answer every action with the method that belongs to it
     (`stepped`; `decided`, `undecided` or `refused`; `joined`; `planned`, `unplanned`
-    or `undecided`; `partitioned`; `committed` or `unwritten`) until it is `Finished`.
+    or `undecided`; `partitioned`; `concluded`; `committed` or `unwritten`) until it is
+    `Finished`. An attempt that is `refused` or `undecided` need not be begun.
 
     Args:
         plan: The graph.
@@ -64,6 +65,7 @@ class Traversal(Dividing):
         owner_id: Fences every command.
         parameters: The projection digest of the launch parameters.
         new_failure_id: Draws ids for failures.
+        heard: Whether it asks to `Conclude` before it ends.
     """
 
     def __init__(
@@ -73,6 +75,8 @@ class Traversal(Dividing):
         owner_id: int,
         parameters: bytes,
         new_failure_id: Callable[[], int],
+        *,
+        heard: bool = False,
     ) -> None:
         super().__init__(
             History(plan.fingerprint, opened.snapshot),
@@ -85,6 +89,8 @@ class Traversal(Dividing):
         self._preceding: LatestRow | None = None
         self._split: SplitResult | None = None
         self._splitting: SplitNode | None = None
+        self._heard = heard
+        self._concluding: Conclude | None = None
 
     # What the actor calls
 
@@ -126,12 +132,20 @@ class Traversal(Dividing):
         return self._arrive(target, node.join, result.failure)
 
     def refused(self, failure: Failure) -> Action:
-        """Take in that a decider failed: the job fails, no transition is taken."""
+        """Take in that a decider or a job listener failed: so does the job."""
         return self._end(BatchStatus.FAILED, failure)
 
     def undecided(self) -> Action:
         """Take in that a stop kept a decider or a planner from answering."""
         return self._stopped_before()
+
+    def concluded(self, failure: Failure | None) -> Action:
+        """Take in that the after-listeners were called, and the first failure."""
+        end, self._concluding = self._concluding, None
+        assert end is not None, "nothing was to be concluded"
+        if failure is not None and end.status is BatchStatus.COMPLETED:
+            return self._finish(BatchStatus.FAILED, failure)
+        return self._finish(end.status, end.failure)
 
     def _stopped_before(self) -> Action:
         return self._end(BatchStatus.STOPPED, None)
@@ -272,10 +286,16 @@ class Traversal(Dividing):
         failure = self._failures.unmapped(node, code, patterns)
         return self._end(BatchStatus.FAILED, failure)
 
-    def _limited(self, refusal: StartLimitReached) -> Action:
-        return self._end(BatchStatus.FAILED, self._failures.limited(refusal))
+    def _not_started(self, refusal: StartRefusal) -> Action:
+        return self._end(BatchStatus.FAILED, self._failures.not_started(refusal))
 
     def _end(self, status: BatchStatus, failure: Failure | None) -> Action:
+        if not self._heard:
+            return self._finish(status, failure)
+        end = self._concluding = Conclude(status, exit_of(status), failure)
+        return end if self._draft.empty else self._commit(lambda _: end)
+
+    def _finish(self, status: BatchStatus, failure: Failure | None) -> Action:
         end = self._job_end(status, failure)
 
         def then(reply: Advanced) -> Action:

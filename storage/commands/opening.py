@@ -48,7 +48,9 @@ class OpenExecution(Command["Opened"]):
     """An owner that is proved dead, whose execution may be taken over at once."""
     first: NextStep | None = None
     """The entry step, started in the same transaction when the instance is new."""
-
+    restartable: bool = True
+    """False refuses every attempt but the first. What a dead owner left of that one is
+    closed nevertheless, as by a takeover."""
     request_id: int | None = None
     """The launch request that it is for; LaunchLost when that is not the owner's."""
 
@@ -136,6 +138,22 @@ class InstanceAbandoned(Rejection):
         return (
             f"job {self.job!r} was abandoned with these parameters (execution "
             f"{self.execution_id}); to run it anew use --new (anew=True)"
+        )
+
+
+@error
+class NotRestartable(Rejection):
+    """The job may be attempted once for each instance, and it was."""
+
+    code = "not_restartable"
+    job: str
+    execution_id: int
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"job {self.job!r} is not restartable, and execution {self.execution_id} did "
+            "not complete: to run it anew with these parameters use --new (anew=True)"
         )
 
 

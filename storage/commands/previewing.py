@@ -7,7 +7,13 @@ from attrs import evolve, frozen
 from ..model.execution import ExitCode, StepExecution
 from ..model.status import BatchStatus
 from .command import Question
-from .opening import Opened, OpenExecution, OutcomeUnresolved, Snapshot
+from .opening import (
+    NotRestartable,
+    Opened,
+    OpenExecution,
+    OutcomeUnresolved,
+    Snapshot,
+)
 
 
 @frozen
@@ -44,10 +50,13 @@ def opened_by(
 
     Raises:
         OutcomeUnresolved: The takeover would find a step whose outcome is unknown.
+        NotRestartable: Nothing may follow what would be taken over.
     """
     steps: Iterable[StepExecution] = snapshot.steps
     if took_over is not None:
         steps = [_closed(step, took_over) for step in snapshot.steps]
+        if not opening.restartable:
+            raise NotRestartable(opening.job, took_over)
     return Opened(
         instance_id=instance_id,
         execution_id=0,

@@ -11,6 +11,7 @@ from ..commands import (
     IncompatibleDefinition,
     InstanceAbandoned,
     InstanceComplete,
+    NotRestartable,
     Opened,
     OpenExecution,
     OutcomeUnresolved,
@@ -48,7 +49,7 @@ class Occurrence:
 
 def open_execution(
     tables: Tables, command: OpenExecution, now: int
-) -> Opened | OutcomeUnresolved:
+) -> Opened | OutcomeUnresolved | NotRestartable:
     """Find or create the instance and begin a new attempt at it."""
     tables.owner(command.owner_id)
     definition = registered(tables, command.job, command.definition)
@@ -64,6 +65,9 @@ def open_execution(
     if dead is not None and holds_unknown(dead):
         take_over(tables, dead, command.failure_id, now)
         return OutcomeUnresolved(dead.record.id)
+    if dead is not None and not command.restartable:
+        take_over(tables, dead, command.failure_id, now)
+        return NotRestartable(command.job, dead.record.id)
     # Only a secret is stored otherwise than given; the text is made for its limits.
     text = encode_parameters(occurrence.parameters, identifying_only=False)
     secret = any(one.secret for one in occurrence.parameters)
@@ -141,6 +145,8 @@ def may_follow(
             raise InstanceAbandoned(command.job, record.id)
         case BatchStatus.UNKNOWN:
             raise OutcomeUnresolved(record.id)
+        case BatchStatus.STOPPED | BatchStatus.FAILED if not command.restartable:
+            raise NotRestartable(command.job, record.id)
     if record.status.active:
         owner = tables.owner(record.owner_id)
         if owner.id != command.dead_owner and owner.lease_until > now:

@@ -1,7 +1,7 @@
 """Beginning an attempt in SQL: instance, takeover, snapshot.
 
 All checks come before the first change, so that a refusal changes nothing; the one
-exception is a dead owner's execution with an UNKNOWN step, which is closed as UNKNOWN.
+exception is a dead owner's execution that nothing may follow, which is closed.
 """
 
 from attrs import frozen
@@ -14,6 +14,7 @@ from ..commands import (
     IncompatibleDefinition,
     InstanceAbandoned,
     InstanceComplete,
+    NotRestartable,
     Opened,
     OpenExecution,
     OutcomeUnresolved,
@@ -58,7 +59,7 @@ class Found:
 
 def open_execution(
     db: Session, command: OpenExecution, now: int
-) -> Waits[Opened | OutcomeUnresolved]:
+) -> Waits[Opened | OutcomeUnresolved | NotRestartable]:
     """Find or create the instance and begin a new attempt at it."""
     parameters, run = command.parameters, None
     if command.anew:
@@ -77,6 +78,8 @@ def open_execution(
         left = yield from take_over(db, took_over, command.failure_id, now)
         if left is BatchStatus.UNKNOWN:
             return OutcomeUnresolved(took_over)
+        if not command.restartable:
+            return NotRestartable(command.job, took_over)
     if definition_id is None:
         definition_id = yield from insert_definition(
             db, command.job, command.definition, now
@@ -211,7 +214,8 @@ def may_follow(
         case BatchStatus.UNKNOWN:
             raise OutcomeUnresolved(previous.id)
         case BatchStatus.STOPPED | BatchStatus.FAILED:
-            pass
+            if not command.restartable:
+                raise NotRestartable(command.job, previous.id)
         case _:
             facts, until = yield from ownership.facts_of(db, previous.owner_id)
             if previous.owner_id != command.dead_owner and until > now:

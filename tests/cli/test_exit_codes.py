@@ -124,6 +124,7 @@ def test_every_end_of_a_job_has_its_own_exit_code() -> None:
         ("parameter_invalid", 3),
         ("instance_complete", 3),
         ("instance_abandoned", 3),
+        ("not_restartable", 3),
         ("definition_incompatible", 3),
         ("execution_not_found", 4),
         ("already_running", 5),

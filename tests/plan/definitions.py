@@ -179,6 +179,7 @@ def _steps(name: str) -> st.SearchStrategy[Step]:
         st.one_of(st.just(work), chunks),
         start_limit=limits,
         listeners=listeners,
+        restartable=st.booleans(),
     )
 
 

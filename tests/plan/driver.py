@@ -12,6 +12,7 @@ from tests.storage.backends import Clock
 from triolet.actors.plan.actions import (
     Action,
     Commit,
+    Conclude,
     Decide,
     Ended,
     Finished,
@@ -112,6 +113,8 @@ class Attempt:
             case RunPartitions(_, partitions):
                 results = [self.line(one, answers) for one in partitions]
                 return self.engine.partitioned(results)
+            case Conclude():
+                return self.engine.concluded(None)
             case Finished() | Ended():
                 raise AssertionError("nothing is left to do")
 

@@ -70,6 +70,7 @@ def test_settings_of_a_step_are_compared() -> None:
         "revision": ("2", "revision '1' -> '2'"),
         "start_limit": (5, "start limit none -> 5"),
         "allow_start_if_complete": (True, "start if complete refused -> allowed"),
+        "restartable": (False, "restart allowed -> refused"),
         "listeners": ([listener], "listener revisions [] -> ['2']"),
     }
     for setting, (value, sentence) in settings.items():

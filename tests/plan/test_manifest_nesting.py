@@ -111,6 +111,18 @@ def test_a_manifest_names_what_is_inside_in_declared_order() -> None:
             ),
             4,
         ),
+        (Job("j", [Step("a", work, restartable=False)]), 4),
+        (
+            Job(
+                "j",
+                [
+                    tasklet("a"),
+                    Split("p", [tasklet("l"), Step("r", work, restartable=False)]),
+                ],
+            ),
+            4,
+        ),
+        (Job("j", [tasklet("a")], restartable=False), 2),
     ],
 )
 def test_the_format_is_the_oldest_that_can_say_it(job: Job, version: int) -> None:

@@ -12,6 +12,7 @@ from triolet.actors.plan.definition import (
     Chunk,
     Decision,
     Job,
+    JobListener,
     Node,
     Parameter,
     Step,
@@ -182,6 +183,35 @@ def test_settings_of_tasklets_are_refused_on_a_chunk() -> None:
         "'a': write=",
         "'a': revision=",
         "'a': on_stop=",
+    ]
+
+
+def test_restartable_is_yes_or_no() -> None:
+    assert of_step(restartable=1) == ["'a': restartable must be a bool, not int"]
+    assert found(Step("a", work), restartable=None) == [
+        "restartable must be a bool, not NoneType"
+    ]
+
+
+def test_job_listeners_are_checked() -> None:
+    def of_job(*listeners: object) -> list[str]:
+        return found(Step("a", work), listeners=listeners)
+
+    assert of_job(JobListener("audit")) == [
+        "the listener 'audit' has neither before nor after"
+    ]
+    assert of_job(JobListener("", before=work, revision="r" * 129)) == [
+        "the listener name must not be empty",
+        "the listener revision has 129 bytes, at most 128 are allowed",
+    ]
+    assert of_job(JobListener("audit", after=cast("Any", 1))) == [
+        "the after of listener 'audit' must be a function, not int"
+    ]
+    assert of_job(StepListener("audit", after=work)) == [
+        "a listener must be a JobListener, not StepListener"
+    ]
+    assert of_job(*[JobListener("audit", before=work)] * 33) == [
+        "there are 33 listeners, at most 32 are allowed"
     ]
 
 

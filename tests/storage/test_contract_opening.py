@@ -24,6 +24,7 @@ from triolet.storage.commands import (
     IncompatibleDefinition,
     InstanceAbandoned,
     InstanceComplete,
+    NotRestartable,
     Opened,
     OutcomeUnresolved,
     OwnerUnknown,
@@ -31,6 +32,7 @@ from triolet.storage.commands import (
     StepStarted,
     StepUnknown,
 )
+from triolet.storage.commands.previewing import PreviewOpening
 from triolet.storage.dump import StoredDefinition, StoredInstance
 from triolet.storage.model.errors import InvalidParameter
 from triolet.storage.model.execution import (
@@ -234,6 +236,19 @@ def test_an_abandoned_instance_is_not_restarted(client: Client) -> None:
     abandon(client.backend, 1)
 
     assert client.refusal(client.opening()) == InstanceAbandoned(JOB, 1)
+
+
+@pytest.mark.parametrize("status", [BatchStatus.STOPPED, BatchStatus.FAILED])
+def test_an_attempt_that_must_be_the_only_one_is_not_followed(
+    client: Client, status: BatchStatus
+) -> None:
+    opened = client.open(restartable=False)
+    client.advance(opened, end=job_end(status))
+
+    command = client.opening(restartable=False)
+    assert client.refusal(command) == NotRestartable(JOB, 1)
+    assert client.refusal(PreviewOpening(command)) == NotRestartable(JOB, 1)
+    assert client.open(anew=True, restartable=False).instance_id == 2
 
 
 def test_an_unresolved_outcome_blocks_the_instance(client: Client) -> None:

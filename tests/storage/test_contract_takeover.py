@@ -6,6 +6,7 @@ from attrs import evolve
 from tests.storage.backends import NOON
 from tests.storage.client import (
     FACTS,
+    JOB,
     LEASE,
     SOME_COUNTS,
     Client,
@@ -19,10 +20,12 @@ from triolet.storage.commands import (
     CommitChunk,
     IncompatibleDefinition,
     LeaseLost,
+    NotRestartable,
     Opened,
     OutcomeUnresolved,
     RenewLease,
 )
+from triolet.storage.commands.previewing import PreviewOpening
 from triolet.storage.model.execution import Counts, ExitCode, Failure
 from triolet.storage.model.status import BatchStatus, FailureCategory
 
@@ -222,3 +225,18 @@ def test_an_expired_lease_that_nobody_took_still_commits(
     client.advance(orphan, end=job_end())
 
     assert client.execution(1).status is BatchStatus.COMPLETED
+
+
+def test_what_must_not_be_repeated_is_closed_and_not_followed(
+    client: Client, orphan: Opened
+) -> None:
+    client.start(orphan, "report")
+    command = client.opening(dead_owner=1, restartable=False)
+    assert client.refusal(PreviewOpening(command)) == NotRestartable(JOB, 1)
+
+    (outcome,) = client.apply(command)
+
+    assert outcome == NotRestartable(JOB, orphan.execution_id)
+    (execution,) = client.dump().executions
+    assert (execution.status, execution.failure) == (BatchStatus.FAILED, DIED)
+    assert client.step(2).status is BatchStatus.FAILED

@@ -20,6 +20,9 @@ from triolet.actors import (
     Decision,
     Exit,
     Job,
+    JobContext,
+    JobListener,
+    JobOutcome,
     Node,
     Partition,
     PartitionedStep,
@@ -161,6 +164,23 @@ def listening() -> Job:
     )
 
 
+def heard() -> Job:
+    """Job listeners, of which one fails before and one after, each once."""
+
+    async def before(ctx: JobContext) -> None:
+        await trio.lowlevel.checkpoint()
+        if ctx.attempt == 1:
+            raise ValueError("not yet")
+
+    async def after(ctx: JobContext, outcome: JobOutcome) -> None:
+        await trio.lowlevel.checkpoint()
+        if ctx.attempt == 2:
+            raise ValueError("not yet")
+
+    both = JobListener("both", before=before, after=after)
+    return Job("heard", [Step("a", note), Step("b", plain)], listeners=[both])
+
+
 def _odd(item: int) -> object:
     return FILTERED if item % 2 else item
 
@@ -292,6 +312,7 @@ STORIES: dict[Callable[[], Job], int] = {
     routed_failure: 1,
     stopping_once: 2,
     listening: 2,
+    heard: 3,
     copying: 1,
     copying_with_failure: 2,
     writing: 2,
