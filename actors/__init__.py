@@ -137,7 +137,7 @@ if TYPE_CHECKING:
     from .job.report import LaunchReport as LaunchReport
     from .job.report import StepNotReported as StepNotReported
     from .job.restarting import OtherInstance as OtherInstance
-    from .job.serving import JobNotMade as JobNotMade
+    from .job.served_jobs import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
     from .kernel.inspecting import Activity as Activity
     from .kernel.inspecting import ActorKind as ActorKind
@@ -206,6 +206,7 @@ _HOMES = (
     ".job.restarting",
     ".job.enqueuing",
     ".kernel.inspecting",
+    ".job.served_jobs",
     ".job.serving",
     ".runtime",
     ".composition",
