@@ -58,3 +58,10 @@ def test_a_worker_has_no_rows_of_its_own_to_carry() -> None:
     assert carried(before, before) == [("q", "q")]
     with pytest.raises(InvalidValue, match="names 'w', but the earlier definition"):
         carried(before, before, w="w")
+
+
+def test_a_partitioned_step_keeps_its_name() -> None:
+    before: list[Node] = [PartitionedStep("q", Step("w", work), work, 2)]
+    after: list[Node] = [PartitionedStep("z", Step("w", work), work, 2)]
+    with pytest.raises(InvalidValue, match="renames the partitioned step 'q'"):
+        carried(before, after, q="z")
