@@ -18,7 +18,7 @@ CONNECT_SECS = 10.0
 """For which a server that does not answer is tried, unless connect_timeout says else."""
 PAUSE_SECS = 0.25
 PORTS = range(1, 65_536)
-_HINT = "Is the server running"
+_HINTS = ("Is the server running", "Either provide the file")
 OLDEST_SERVER = 150_000
 
 _SETTINGS = {
@@ -139,5 +139,5 @@ def connect_patiently(address: Address, application: str) -> Waits[Wire]:
 def _in_one_line(text: str) -> str:
     """Keep libpq's last sentence; it names addresses and users, never a password."""
     lines = [line.strip() for line in text.splitlines()]
-    said = [line for line in lines if line and not line.startswith(_HINT)]
+    said = [line for line in lines if line and not line.startswith(_HINTS)]
     return said[-1] if said else "no reason was given"
