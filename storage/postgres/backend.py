@@ -37,7 +37,7 @@ from .session import PostgresSession
 from .statements import chunk_check, compact
 from .wire import ConnectionLost, Refusal, Statement, Wire
 
-BEGIN = ("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", ())
+BEGIN = ("BEGIN ISOLATION LEVEL READ COMMITTED", ())
 BEGIN_QUESTION = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
 COMMIT = ("COMMIT", ())
 ROLLBACK = ("ROLLBACK", ())
