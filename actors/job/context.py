@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, unseal
+from ...storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, unseal
 from ...storage.model.errors import InvalidValue
 from ...storage.model.execution import Counts
 from ...storage.model.json import JsonObject

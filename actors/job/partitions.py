@@ -2,7 +2,7 @@
 
 from attrs import evolve
 
-from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, unseal
+from ...storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, unseal
 from ...storage.model.errors import InvalidValue
 from ..kernel.inspecting import ActorKind
 from ..plan.actions import OpenStep, RunPartitions

@@ -9,8 +9,8 @@ from typing import Protocol
 import trio
 from attrs import define, evolve, field, frozen
 
-from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, canonical_json, seal
 from ...storage.commands import Advance, Cursor, EnlistedWrite
+from ...storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, canonical_json, seal
 from ...storage.model.errors import InvalidValue, with_article
 from ...storage.model.execution import ExitCode, Failure
 from ...storage.model.json import JsonObject

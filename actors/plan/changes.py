@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...storage.codec import Schema
+from ...storage.envelope import Schema
 from ...storage.model.errors import CorruptRecord, with_article
 from ...storage.model.execution import Target, Terminal
 from .manifest import read_manifest

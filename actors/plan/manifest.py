@@ -8,7 +8,7 @@ changed definition.
 import json
 from hashlib import sha256
 
-from ...storage.codec import canonical_json
+from ...storage.envelope import canonical_json
 from ...storage.model.errors import CorruptRecord, TrioletError
 from ...storage.model.execution import NodeTarget, Target, Terminal
 from ...storage.model.json import Json, JsonObject

@@ -5,7 +5,7 @@ What the written form overlooks is found by whoever reads: the bytes then differ
 
 from collections.abc import Iterator
 
-from ...storage.codec import Schema
+from ...storage.envelope import Schema
 from ...storage.model.json import Json, JsonObject
 from .definition import FailurePolicy, InFlight
 from .plan import (

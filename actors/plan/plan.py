@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-from ...storage.codec import POSITION_SCHEMA, STATE_SCHEMA, Schema
+from ...storage.envelope import POSITION_SCHEMA, STATE_SCHEMA, Schema
 from ...storage.model.execution import ExitCode, NodeTarget, Target
 from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
 from .definition import STATUS_AND_COUNTS, FailurePolicy, InFlight

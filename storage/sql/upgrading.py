@@ -3,7 +3,6 @@
 import json
 
 from ..backend import Waits
-from ..codec import canonical_json
 from ..commands.opening import Definition, DefinitionDrift, Snapshot
 from ..commands.upgrading import (
     DefinitionUnknown,
@@ -14,6 +13,7 @@ from ..commands.upgrading import (
     carried_over,
     summed_up,
 )
+from ..envelope import canonical_json
 from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
 from .partitions import PLANS
 from .rows import DECISION, STEP, decision_of, partition_of, step_of
