@@ -189,7 +189,7 @@ def _parse(text: str, what: str) -> JsonObject:
     if len(text.encode()) > BYTES_MAX:
         raise CorruptRecord(what, f"it has more than {BYTES_MAX} bytes")
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = _load(text)
     except (ValueError, RecursionError):
         raise CorruptRecord(what, "it is not JSON") from None
     if not isinstance(value, dict):
@@ -201,3 +201,6 @@ def _parse(text: str, what: str) -> JsonObject:
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(name)
+
+
+_load = json.JSONDecoder(parse_constant=_refuse_constant).decode
