@@ -196,8 +196,7 @@ class JobExecution(Walk):
             case RunPartitions():
                 await trio.lowlevel.checkpoint_if_cancelled()
                 self._tell(_planned(action))
-                manager = PartitionManager(action, self._job, self._environment)
-                return self._traversal.partitioned(await self._side_by_side(manager))
+                return await self._run_partitions(action)
             case _:
                 return await super()._perform(action)
 
@@ -209,6 +208,18 @@ class JobExecution(Walk):
             self._fan = None
         self._heed()
         return results
+
+    async def _run_partitions(self, action: RunPartitions) -> Action:
+        manager = PartitionManager(action, self._job, self._environment)
+        limit = time_limit(
+            self._environment.nursery,
+            manager.deadline,
+            manager.expire,
+            trio.lowlevel.checkpoint,  # it tells by itself who goes on
+        )
+        with limit:
+            results = await self._side_by_side(manager)
+        return self._traversal.partitioned(results, manager.expired)
 
     async def _plan(self, action: PlanPartitions) -> Action:
         node = action.node

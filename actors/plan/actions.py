@@ -175,6 +175,8 @@ class RunPartitions:
     """How many partitions there are."""
     counts: Counts
     """Of those that earlier attempts have completed."""
+    spent: int
+    """As of the manager's `OpenStep`."""
 
 
 @frozen

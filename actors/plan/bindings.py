@@ -116,6 +116,7 @@ def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
     yield from _function_reasons(node.planner, "planner")
     yield from _word_reasons(node.on_failure, FailurePolicy, "on_failure")
     yield from count_reasons(node.max_workers, "budget max_workers", WORKERS_MAX)
+    yield from timeout_reasons(node.timeout)
     worker = node.worker
     if node.factory is not None:
         yield from _function_reasons(node.factory, "factory")

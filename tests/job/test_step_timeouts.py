@@ -441,6 +441,52 @@ async def test_every_worker_has_the_whole_time_for_its_partition(
     assert report.status is BatchStatus.COMPLETED
 
 
+async def test_all_partitions_together_may_have_a_time(
+    store: Store, trace: Trace, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def share(ctx: StepContext) -> None:
+        await trio.sleep(4 if ctx.attempt == 1 else 1)
+
+    events: list[Event] = []
+    parts = PartitionedStep(
+        "parts", share, three, max_workers=1, timeout=5, on_failure="drain_siblings"
+    )
+    patient = job(parts, trace.step("next"))
+    report = await launch(store, patient, events=events.append)
+    timed_out(report, "parts")
+    assert trio.current_time() == 5
+    step = report.step("parts")
+    assert (step.status, step.exit_code) == (BatchStatus.FAILED, "FAILED")
+    assert {one.key: one.status.value for one in report.partitions} == {
+        "a": "COMPLETED",
+        "b": "STOPPED",
+        "c": "STOPPED",
+    }
+    (event,) = [one for one in events if one.kind is EventKind.STEP_TIMED_OUT]
+    assert (event.node, event.step_id, event.seconds) == ("parts", 1, 5)
+    report = await launch(store, patient)
+    assert report.status is BatchStatus.COMPLETED
+    assert [one.reused for one in report.partitions] == [True, False, False]
+
+
+async def test_a_stop_of_partitions_before_their_time_wins(
+    store: Store, autojump_clock: trio.testing.MockClock
+) -> None:
+    worker = Step("share", sleeping, on_stop="cooperate", grace=5)
+    parts = PartitionedStep("parts", worker, three, timeout=5)
+    async with running(store) as runtime, trio.open_nursery() as nursery:
+
+        async def stop() -> None:
+            await trio.sleep(4)
+            runtime.stop()
+
+        nursery.start_soon(stop)
+        report = await runtime.launch(job(parts))
+    assert trio.current_time() == 9
+    assert report.status is BatchStatus.STOPPED
+    assert report.step("parts").status is BatchStatus.STOPPED
+
+
 async def test_what_a_factory_makes_may_have_another_timeout(
     store: Store, autojump_clock: trio.testing.MockClock
 ) -> None:

@@ -198,6 +198,18 @@ async def test_what_passed_before_a_crash_counts_for_each_partition(
     assert trio.current_time() - began == 7 + 3
 
 
+@pytest.mark.parametrize(("after", "left"), [(2, 5), (100, 0)])
+async def test_what_passed_before_a_crash_counts_for_all_partitions_together(
+    store: Store, autojump_clock: trio.testing.MockClock, after: float, left: float
+) -> None:
+    parts = PartitionedStep("parts", fatal(store, 3), two, max_workers=1, timeout=10)
+    patient = job(parts)
+    await die(store, patient)
+    await trio.sleep(after)
+    assert await took(store, patient) == left
+    assert await took(store, patient) == 10
+
+
 # Jobs
 
 
