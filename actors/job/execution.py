@@ -6,6 +6,7 @@ from ...storage.commands import Opened
 from ...storage.model.errors import InvalidName, InvalidValue, with_article
 from ...storage.model.execution import Failure
 from ...storage.model.parameters import ParameterSet
+from ...storage.model.status import FailureCategory
 from ..kernel.inspecting import ActorState
 from ..plan.actions import (
     Action,
@@ -41,6 +42,7 @@ from .partitions import PartitionManager
 from .report import LaunchReport
 from .split import Split
 from .step import HEEDING_SECS, Environment, still_running
+from .timing import deadline_of, time_limit, too_long
 from .walk import Stop, Walk
 
 
@@ -114,8 +116,26 @@ class JobExecution(Walk):
     def _inside(self) -> tuple[ActorState, ...]:
         return super()._inside() if self._fan is None else (self._fan.inspect(),)
 
-    async def _bring_to_end(self) -> None:
+    async def take_in_stop(self) -> None:
+        """Come to an end; see `listen`."""
         self._tell(Event(kind=EventKind.STOP_REQUESTED))
+        await super().take_in_stop()
+
+    def _ran_out(self) -> bool:
+        """Come to an end because the job's time is over; a stop that came first wins."""
+        if self.stop_token.is_set():
+            return False
+        timeout = self._job.timeout
+        assert timeout is not None
+        self._tell(Event(kind=EventKind.JOB_TIMED_OUT, seconds=timeout))
+        where = Where(self._job.plan.job, "job_timed_out", FailureCategory.TIMEOUT)
+        text = too_long(f"job {self._job.plan.job!r}", timeout)
+        failure = self._environment.boundary.refusal(where, text).failure
+        self._traversal.expire(failure)
+        self.stop_token.set()
+        return True
+
+    async def _bring_to_end(self) -> None:
         asking = self._called
         if self._fan is not None:
             self._fan.mailbox.offer(Stop())
@@ -128,6 +148,23 @@ class JobExecution(Walk):
             await super()._bring_to_end()
 
     async def _to_the_end(self) -> Finished | Ended:
+        limit = time_limit(
+            self._environment.nursery,
+            deadline_of(self._job.timeout, trio.current_time(), self._traversal.spent),
+            self._ran_out,
+            self._bring_to_end,
+        )
+        with limit:
+            end = await self._through_nodes()
+        if isinstance(end, Conclude):
+            # In no scope that a stop cancels: nothing disturbs these listeners.
+            failure = await self._listening.after(end)
+            await self._asyncio.close()
+            end = await self._follow(self._traversal.concluded(failure))
+        assert not isinstance(end, Conclude)
+        return end
+
+    async def _through_nodes(self) -> Finished | Ended | Conclude:
         failure: Failure | None = None
         with trio.CancelScope() as self._scope:
             failure = await self._listening.before()
@@ -137,14 +174,7 @@ class JobExecution(Walk):
             action = self._traversal.begin()
         else:
             action = self._traversal.refused(failure)
-        end = await self._follow(action)
-        if isinstance(end, Conclude):
-            # In no scope that a stop cancels: nothing disturbs these listeners.
-            failure = await self._listening.after(end)
-            await self._asyncio.close()
-            end = await self._follow(self._traversal.concluded(failure))
-        assert not isinstance(end, Conclude)
-        return end
+        return await self._follow(action)
 
     async def _interrupted(self) -> Action:
         if self._running is None:
@@ -166,8 +196,7 @@ class JobExecution(Walk):
             case RunPartitions():
                 await trio.lowlevel.checkpoint_if_cancelled()
                 self._tell(_planned(action))
-                manager = PartitionManager(action, self._job, self._environment)
-                return self._traversal.partitioned(await self._side_by_side(manager))
+                return await self._run_partitions(action)
             case _:
                 return await super()._perform(action)
 
@@ -179,6 +208,18 @@ class JobExecution(Walk):
             self._fan = None
         self._heed()
         return results
+
+    async def _run_partitions(self, action: RunPartitions) -> Action:
+        manager = PartitionManager(action, self._job, self._environment)
+        limit = time_limit(
+            self._environment.nursery,
+            manager.deadline,
+            manager.expire,
+            trio.lowlevel.checkpoint,  # it tells by itself who goes on
+        )
+        with limit:
+            results = await self._side_by_side(manager)
+        return self._traversal.partitioned(results, manager.expired)
 
     async def _plan(self, action: PlanPartitions) -> Action:
         node = action.node

@@ -31,6 +31,9 @@ class OpenStep:
     counts: Counts = NO_COUNTS
     checkpoint: str | None = None
     context: str | None = None
+    spent: int = 0
+    """Microseconds of the store's clock that had passed when the row was made, since
+    the first one that an attempt left open which died."""
 
 
 @frozen
@@ -172,6 +175,8 @@ class RunPartitions:
     """How many partitions there are."""
     counts: Counts
     """Of those that earlier attempts have completed."""
+    spent: int
+    """As of the manager's `OpenStep`."""
 
 
 @frozen

@@ -101,6 +101,8 @@ class PartitionedStep:
             writers of its own: a ``Step`` like *worker*, or its work. A ``Chunk``
             needs one.
         aggregation_revision: Names the rule that makes one result of all.
+        timeout: Seconds for all partitions together, from when their plan is durable,
+            as for a step. Each one's own is the worker's.
     """
 
     id: str
@@ -120,3 +122,4 @@ class PartitionedStep:
     factory: Function | None = field(default=None, kw_only=True)
     planner_revision: str = field(default="1", kw_only=True)
     aggregation_revision: str = field(default=STATUS_AND_COUNTS, kw_only=True)
+    timeout: float | None = field(default=None, kw_only=True)

@@ -58,6 +58,7 @@ class CompiledJob:
     parameters: tuple[Parameter, ...]
     listeners: tuple[JobListener, ...]
     restartable: bool
+    timeout: float | None
 
     @property
     def components(self) -> tuple[object, ...]:
@@ -111,6 +112,7 @@ def compile_job(job: Job) -> CompiledJob:
         job.parameters,
         job.listeners,
         job.restartable,
+        job.timeout,
     )
 
 

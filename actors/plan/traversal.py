@@ -91,6 +91,10 @@ class Traversal(Dividing):
         self._splitting: SplitNode | None = None
         self._heard = heard
         self._concluding: Conclude | None = None
+        self._expired: Failure | None = None
+        since = opened.snapshot.since
+        self.spent = 0 if since is None else max(0, opened.at - since)
+        """Microseconds that had passed in attempts that died, when this one began."""
 
     # What the actor calls
 
@@ -114,7 +118,9 @@ class Traversal(Dividing):
         for branch in branches:
             self.steps.extend(branch.steps)
         result = joined(node, self._plan.fingerprint, self._history, branches)
-        if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
+        if result.status is BatchStatus.STOPPED:
+            return self._stopped_before()
+        if result.status is BatchStatus.UNKNOWN:
             return self._end(result.status, result.failure)
         self._preceding, self._split = None, result
         target = self._plan.select(node.join, result.exit_code)
@@ -139,6 +145,11 @@ class Traversal(Dividing):
         """Take in that a stop kept a decider or a planner from answering."""
         return self._stopped_before()
 
+    def expire(self, failure: Failure) -> None:
+        """End before the next node begins, and as FAILED: the job's time is over."""
+        self._expired = failure
+        self.stop()
+
     def concluded(self, failure: Failure | None) -> Action:
         """Take in that the after-listeners were called, and the first failure."""
         end, self._concluding = self._concluding, None
@@ -148,6 +159,8 @@ class Traversal(Dividing):
         return self._finish(end.status, end.failure)
 
     def _stopped_before(self) -> Action:
+        if self._expired is not None:
+            return self._end(BatchStatus.FAILED, self._expired)
         return self._end(BatchStatus.STOPPED, None)
 
     def state_of(self, node: str) -> str | None:
@@ -177,10 +190,12 @@ class Traversal(Dividing):
             if isinstance(target, Terminal):
                 return self._arrive(target, node.id, None)
             node_id = target.node
-        return self._end(BatchStatus.STOPPED, None)
+        return self._stopped_before()
 
     def _after(self, row: LatestRow, result: StepResult) -> Action:
-        if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
+        if result.status is BatchStatus.STOPPED:
+            return self._stopped_before()
+        if result.status is BatchStatus.UNKNOWN:
             return self._end(result.status, result.failure)
         self._preceding, self._split = row, None
         target = self._plan.select(row.node, result.exit_code)
@@ -216,7 +231,7 @@ class Traversal(Dividing):
 
     def _fork(self, node: SplitNode) -> Action:
         if self._stopping:
-            return self._end(BatchStatus.STOPPED, None)
+            return self._stopped_before()
         self._splitting = node
         branches = branches_of(node, self._history, self._failures, *self._ids)
         return RunSplit(node, branches)
@@ -233,7 +248,7 @@ class Traversal(Dividing):
 
     def _ask(self, node: DecisionNode) -> Action:
         if self._stopping:
-            return self._end(BatchStatus.STOPPED, None)
+            return self._stopped_before()
         return Decide(node, self._preceding, self._split)
 
     def _input_of(self, node: DecisionNode) -> bytes:

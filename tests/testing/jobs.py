@@ -303,6 +303,52 @@ def long_lasting() -> Job:
     return Job("lasting", [Step("a", sleep), Step("b", sleep)])
 
 
+async def slow_once(ctx: StepContext) -> None:
+    """Take too long in the first attempt."""
+    ctx.state["tried"] = True
+    if ctx.attempt == 1:
+        await trio.sleep(3600)
+
+
+async def slow_item(item: int) -> tuple[int]:
+    await trio.sleep(1)
+    return (item,)
+
+
+def timed() -> Job:
+    """Time-outs of tasklets, of which one leads on, of a chunk and of partitions."""
+
+    async def slow(ctx: StepContext) -> None:
+        await ctx.stop.wait()
+        await trio.sleep(1)
+
+    async def slow_share(ctx: StepContext) -> None:
+        assert ctx.partition is not None
+        if ctx.partition.key == "b":
+            await slow_once(ctx)
+
+    then = {"FAILED": "copy", "*": COMPLETE}
+    writer = TableWriter("timed", {"number": int})
+    items = Chunk(ListReader(ITEMS), writer, slow_item, size=2)
+    return Job(
+        "timed",
+        [
+            Step("slow", slow, timeout=5, on_stop="cooperate", grace=3, then=then),
+            Step("copy", items, timeout=100),
+            PartitionedStep("parts", Step("share", slow_share, timeout=5), four, 4),
+            Step("z", note, timeout=5),
+        ],
+        timeout=200,
+    )
+
+
+def timed_as_a_whole() -> Job:
+    """A job that takes too long in its first attempt, in a split."""
+    branches = [Step("b", slow_once), Step("c", cooperative, timeout=60)]
+    split = Split("both", branches, max_parallel=2)
+    return Job("hurried", [Step("a", note), split, Step("d", plain)], timeout=20)
+
+
 STORIES: dict[Callable[[], Job], int] = {
     sequential: 1,
     deciding: 2,
@@ -319,8 +365,11 @@ STORIES: dict[Callable[[], Job], int] = {
     splitting: 2,
     partitioning: 2,
     long_lasting: 1,
+    timed: 6,
+    timed_as_a_whole: 6,
 }
-"""How many launches each job has until it ends."""
+"""How many launches each job has until it ends. Undisturbed, those with timeouts need two:
+one more for each death that the time was over after."""
 
 
 def scenario(job: Callable[[], Job], store: str, seed: int = 0) -> Scenario:
