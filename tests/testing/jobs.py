@@ -241,6 +241,31 @@ def splitting() -> Job:
     )
 
 
+def branching() -> Job:
+    """Branches with rules: one waits once, one mends a failure, one fails once."""
+
+    def broken(ctx: StepContext) -> None:
+        raise ValueError("this leads to the step that mends it")
+
+    mended: list[Node] = [
+        Step("b1", broken, then={"FAILED": "b2", "*": "b3"}),
+        Step("b2", plain, then={"*": "b3"}),
+        Step("b3", partial(code, "PART"), then={"PART": COMPLETE}),
+    ]
+    waiting: list[Node] = [
+        Decision("c1", wait_once, then={"GO": "c2", "WAIT": STOP}),
+        Step("c2", note),
+    ]
+    failing: list[Node] = [
+        Step("d1", note),
+        Decision("d2", answer, then={"YES": "d3", "NO": COMPLETE}),
+        Step("d3", first_time_broken),
+    ]
+    split = Split("both", [mended, waiting, failing, Step("e", note)], max_parallel=2)
+    nodes = [Step("a", note), split, Step("z", cooperative)]
+    return Job("branching", nodes)
+
+
 async def share(ctx: StepContext) -> None:
     """Work on a partition; one of them fails the first time."""
     assert ctx.partition is not None
@@ -317,6 +342,7 @@ STORIES: dict[Callable[[], Job], int] = {
     copying_with_failure: 2,
     writing: 2,
     splitting: 2,
+    branching: 2,
     partitioning: 2,
     long_lasting: 1,
 }
