@@ -13,6 +13,7 @@ from ...storage.model.errors import Problem, with_article
 from ...storage.model.names import NameKind
 from .checks import name_reasons
 from .definition import Decision, Node, PartitionedStep, Split, Step
+from .nesting import SPLITS_DEEP_MAX
 
 
 def named_nodes(
@@ -109,12 +110,15 @@ class _Naming:
         return evolve(split, id=key, join=join, branches=branches)
 
     def _inside(self, given: object, split: str, place: str) -> Node:
-        if isinstance(given, Step | Decision):
+        kind = with_article(type(given).__name__)
+        reason = f"a branch may hold Steps, Decisions and Splits, not {kind}"
+        if isinstance(given, Split) and self.depth == SPLITS_DEEP_MAX:
+            deep = f"at most {SPLITS_DEEP_MAX} deep"
+            reason = f"holds a split, but splits may stand in each other {deep}"
+        elif isinstance(given, Step | Decision | Split):
             node = self.node(given, place)
             assert node is not None
             return node
-        kind = with_article(type(given).__name__)
-        reason = f"a branch may hold nothing but Steps and Decisions, not {kind}"
         self.problems.append(Problem(split, reason))
         return Step(f"#{place}", _nothing)
 

@@ -16,6 +16,7 @@ from triolet.actors import (
     Split,
     Step,
     StepContext,
+    StoreUnusable,
 )
 
 
@@ -183,3 +184,132 @@ async def test_an_answer_in_a_branch_is_kept_over_a_restart(
     assert report.status is BatchStatus.COMPLETED
     assert asked == [1]
     assert trace.calls == ["a", "b1", "b3", "b3", "c"]
+
+
+# Splits in branches
+
+
+def inner(*branches: object, **settings: object) -> Split:
+    return Split("i", branches, **{"max_parallel": len(branches), **settings})  # type: ignore[arg-type]  # as the caller says
+
+
+async def test_an_inner_failure_stops_the_inner_siblings_only(
+    store: Store, trace: Trace, autojump_clock: trio.testing.MockClock
+) -> None:
+    broken = Step("i1", trace.failing("i1"))
+    mending = inner(broken, sleeping("i2"), then={"FAILED": "b", "*": COMPLETE})
+    branches: list[list[Node]] = [[mending, trace.step("b")], [sleeping("c", 3)]]
+    report = await launch(
+        store, job(trace.step("a"), Split("s", branches, max_parallel=2))
+    )
+    assert report.status is BatchStatus.COMPLETED
+    assert by_node(report) == {
+        "a": "COMPLETED",
+        "i1": "FAILED",
+        "i2": "STOPPED",
+        "b": "COMPLETED",
+        "c": "COMPLETED",
+    }
+
+
+@pytest.mark.parametrize("policy", ["cancel_siblings", "drain_siblings"])
+async def test_an_inner_failure_that_fails_its_branch_meets_the_outer_policy(
+    store: Store, trace: Trace, autojump_clock: trio.testing.MockClock, policy: str
+) -> None:
+    broken = Step("i1", trace.failing("i1"))
+    failing = inner(broken, sleeping("i2"), on_failure="drain_siblings")
+    branches: list[list[Node]] = [
+        [failing, trace.step("b")],
+        [sleeping("c1", 6), trace.step("c2")],
+    ]
+    split = Split("s", branches, max_parallel=2, on_failure=policy)
+    report = await launch(store, job(trace.step("a"), split))
+    assert message_of(report) == "i1 is broken"
+    others = {"a": "COMPLETED", "i1": "FAILED", "i2": "COMPLETED"}
+    if policy == "cancel_siblings":
+        assert by_node(report) == {**others, "c1": "STOPPED"}
+    else:
+        assert by_node(report) == {**others, "c1": "COMPLETED", "c2": "COMPLETED"}
+    assert store.settled()
+
+
+async def test_an_outer_failure_stops_the_inner_split(
+    store: Store, trace: Trace, autojump_clock: trio.testing.MockClock
+) -> None:
+    branches: list[list[Node]] = [
+        [inner(sleeping("i1"), [sleeping("i2", 1), sleeping("i3")]), trace.step("b")],
+        [sleeping("c1", 2), Step("c2", trace.failing("c2", until=2))],
+    ]
+    patient = job(trace.step("a"), Split("s", branches, max_parallel=2))
+    report = await launch(store, patient)
+    assert message_of(report) == "c2 is broken"
+    assert by_node(report) == {
+        "a": "COMPLETED",
+        "i1": "STOPPED",
+        "i2": "COMPLETED",
+        "i3": "STOPPED",
+        "c1": "COMPLETED",
+        "c2": "FAILED",
+    }
+    report = await launch(store, patient)
+    assert report.status is BatchStatus.COMPLETED
+    assert [step.node for step in report.steps if step.reused] == ["a", "i2", "c1"]
+
+
+@pytest.mark.parametrize("how", ["stop", "cancel"])
+async def test_a_stop_reaches_the_innermost_branches(
+    store: Store, trace: Trace, autojump_clock: trio.testing.MockClock, how: str
+) -> None:
+    deep = Split("j", [sleeping("j1"), sleeping("j2")], max_parallel=2)
+    branches: list[list[Node]] = [
+        [inner(sleeping("i1"), [deep, trace.step("i2")])],
+        [sleeping("c")],
+    ]
+    patient = job(trace.step("a"), Split("s", branches, max_parallel=2))
+    async with running(store) as runtime, trio.open_nursery() as nursery:
+        nursery.start_soon(runtime.launch, patient)
+        await trio.sleep(3)
+        (actor,) = [one for one in runtime.inspect().children if one.kind == "job"]
+        assert [str(line) for line in actor.lines()] == [
+            "job demo (execution 1): running",
+            "  split s: running",
+            "    branch i: running",
+            "      split i: running",
+            "        branch i1: running",
+            "          step i1: running",
+            "        branch j: running",
+            "          split j: running",
+            "            branch j1: running",
+            "              step j1: running",
+            "            branch j2: running",
+            "              step j2: running",
+            "    branch c: running",
+            "      step c: running",
+        ]
+        if how == "stop":
+            runtime.stop()
+        else:
+            nursery.cancel_scope.cancel()
+    assert trio.current_time() == pytest.approx(3)
+    assert store.executions[0].status is BatchStatus.STOPPED
+    stopped = sorted(node for node, status in store.statuses if status == "STOPPED")
+    assert stopped == ["c", "i1", "j1", "j2"]
+    report = await launch(store, patient)
+    assert report.status is BatchStatus.COMPLETED
+    assert trace.calls == ["a", "i2"]
+
+
+async def test_a_store_that_fails_under_an_inner_branch_ends_everything(
+    store: Store, trace: Trace, autojump_clock: trio.testing.MockClock
+) -> None:
+    branches: list[list[Node]] = [
+        [inner(sleeping("i1", 2), sleeping("i2", 9))],
+        [sleeping("c", 9)],
+    ]
+    patient = job(trace.step("a"), Split("s", branches, max_parallel=2))
+    store.faults[6] = StoreUnusable("gone")
+    with pytest.raises(StoreUnusable):
+        await launch(store, patient)
+    assert store.settled()
+    assert store.executions[0].status is BatchStatus.FAILED
+    assert (await launch(store, patient)).status is BatchStatus.COMPLETED

@@ -222,3 +222,78 @@ def test_the_join_routes_by_what_a_decision_answered() -> None:
     big: list[Node] = [step("b"), decision("d", {"BIG": COMPLETE, "*": FAIL})]
     one = instance(big, then={"BIG": "z", "*": Terminal.FAIL})
     assert run(one, d="BIG").trail[-1] == "run z"
+
+
+# Splits in branches
+
+
+def nested(**settings: object) -> Instance:
+    inner = Split("i", [step("i1"), [step("i2"), step("i3")]], **settings)  # type: ignore[arg-type]  # as the caller says
+    return instance([step("b"), inner, step("c")])
+
+
+def test_an_inner_split_goes_on_within_the_branch() -> None:
+    one = nested()
+    attempt = run(one)
+    assert " ".join(attempt.trail) == (
+        "run a run b run i1 run i2 run i3 run c run o run z"
+    )
+    assert one.made(attempt) == [
+        ("a", "STEP_EXIT", "COMPLETED", NodeTarget("s")),
+        ("b", "STEP_EXIT", "COMPLETED", NodeTarget("i")),
+        ("i.join", "SPLIT_AGGREGATE", "COMPLETED", NodeTarget("c")),
+        ("c", "STEP_EXIT", "COMPLETED", COMPLETE),
+        ("s.join", "SPLIT_AGGREGATE", "COMPLETED", NodeTarget("z")),
+        ("z", "STEP_EXIT", "COMPLETED", COMPLETE),
+    ]
+
+
+def test_the_failure_of_an_inner_split_is_routed_by_its_join() -> None:
+    one = nested()
+    attempt = run(one, i3=FAILED)
+    assert attempt.trail[-2:] == ["run i3", "run o"]
+    assert one.ends == [BatchStatus.FAILED]
+    again = run(one)
+    assert again.trail == ["run i3", "run c", "run z"]
+
+    one = nested(then={"FAILED": "c", "*": "c"})
+    assert run(one, i3=FAILED).trail[-3:] == ["run c", "run o", "run z"]
+    assert one.ends == [BatchStatus.COMPLETED]
+
+
+def test_what_stops_an_inner_split_stops_the_whole() -> None:
+    one = nested()
+    run(one, i2=STOPPED)
+    assert one.ends == [BatchStatus.STOPPED]
+    run(one, i2=UNKNOWN)
+    assert one.ends[-1] is BatchStatus.UNKNOWN
+
+
+def test_a_decision_behind_an_inner_split_sees_its_branches() -> None:
+    inner = Split("i", [step("i1"), step("i2")])
+    nodes: list[Node] = [inner, decision("d", {"*": COMPLETE})]
+    attempt = instance(nodes).attempt()
+    engine = engine_of(attempt)
+    action = engine.begin()
+    while not isinstance(action, Decide):
+        action = attempt.perform(action, {}, engine)
+    assert action.preceding is None
+    assert action.split is not None
+    assert [branch.steps[0].node for branch in action.split.branches] == ["i1", "i2"]
+    assert run(instance(nodes), d="X").trail[-1] == "run z"
+
+
+def test_numbers_are_reserved_for_branches_at_any_depth() -> None:
+    inner = Split("i", [[step("i1", then={"*": COMPLETE})], step("i2")])
+    one = instance([step("b"), inner, step("c")], [step("o", then={"*": COMPLETE})])
+    attempt = run(one, i1=FAILED)
+    made = [(made.sequence, made.source) for made in one.decisions(attempt)]
+    # 5 belongs to c, which was not reached.
+    assert made == [
+        (1, "a"),
+        (2, "b"),
+        (3, "i1"),
+        (4, "i.join"),
+        (6, "o"),
+        (7, "s.join"),
+    ]

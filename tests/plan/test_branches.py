@@ -12,12 +12,12 @@ from triolet.actors.plan.definition import COMPLETE, FAIL, STOP, Decision, Job, 
 from triolet.actors.plan.manifest import read_manifest
 from triolet.actors.plan.mermaid import mermaid_lines
 from triolet.actors.plan.plan import DecisionNode, Graph, Plan, SplitNode
-from triolet.actors.plan.steps import Step
+from triolet.actors.plan.steps import Chunk, Step
 from triolet.storage.codec import canonical_json
 from triolet.storage.model.errors import CorruptRecord
 from triolet.storage.model.execution import NodeTarget
 
-from .definitions import problems_of, work
+from .definitions import Reader, Writer, problems_of, work
 
 
 def step(name: str, **settings: Any) -> Step:
@@ -142,6 +142,39 @@ def test_nodes_of_a_branch_are_checked_like_others() -> None:
     ]
 
 
+def nested(depth: int) -> Split:
+    inner: Any = nested(depth - 1) if depth > 1 else step("deep")
+    return Split(f"s{depth}", [inner, step(f"o{depth}")])
+
+
+def test_splits_stand_in_each_other_at_most_4_deep() -> None:
+    deep = compile_job(Job("j", [step("a"), nested(4)])).plan
+    assert deep.format == 4
+    assert read_manifest(deep.manifest) == deep
+    assert problems_of(Job("j", [step("a"), nested(5)])) == [
+        "'s2': holds a split, but splits may stand in each other at most 4 deep"
+    ]
+
+
+def test_nobody_leads_into_an_inner_split() -> None:
+    inner = Split("i", [step("i1"), step("i2")])
+    rules = {"X": "i1", "Y": "i.join", "*": "i"}
+    assert found([step("b", then=rules), inner], step("c")) == [
+        "'b': 'X' leads to 'i1', which is inside 'i': lead to 'i'",
+        "'b': 'Y' leads to 'i.join', which is inside 'i': lead to 'i'",
+    ]
+    (problem,) = found([inner, step("b")], step("c", then={"*": "i1"}))
+    assert problem.startswith("'c': '*' leads to 'i1', which is not in the same branch")
+
+
+def test_branches_at_any_depth_share_no_reader() -> None:
+    chunk = Chunk(Reader(), Writer())
+    inner = Split("i", [Step("i1", chunk), step("i2")])
+    shared = Step("c", Chunk(chunk.reader, Writer()))
+    (problem,) = found([step("b"), inner], shared)
+    assert problem.startswith("'s': 'i1' and 'c' share a reader")
+
+
 # Mistakes that only a stored plan can hold
 
 
@@ -163,6 +196,18 @@ def test_a_stored_branch_is_checked() -> None:
     )
 
 
+@pytest.mark.parametrize("depth", [5, 150, 220, 240, 260, 400, 4000])
+def test_a_manifest_that_is_nested_too_deeply_is_refused(depth: int) -> None:
+    begin = (
+        '{"kind":"split","id":"s","join":"m","failure_policy":"cancel_siblings",'
+        '"branches":[{"entry":"s","transitions":[],"nodes":['
+    )
+    text = '{"format":4,"job":"j","entry":"s","transitions":[],"nodes":['
+    text += begin * depth + "]}]}" * depth + "]}"
+    with pytest.raises(CorruptRecord):
+        read_manifest(text)
+
+
 # What people are shown
 
 
@@ -179,6 +224,28 @@ def test_a_branch_with_rules_leads_to_the_join_where_it_ends() -> None:
     ]
     assert '  n6 -->|"*"| n2' in lines
     assert '  n6 -->|"FAILED: FAIL"| n2' in lines
+
+
+def test_an_inner_split_is_a_frame_in_a_frame() -> None:
+    inner = Split("i", [step("i1"), step("i2")])
+    lines = list(mermaid_lines(plan([inner, step("b")], step("c"))))
+    assert lines[3:16] == [
+        '  subgraph n1["s"]',
+        '    subgraph n4["i"]',
+        '      n5["i1"]',
+        '      n6["i2"]',
+        "    end",
+        "    n4 --> n7",
+        '    n7{{"i.join"}}',
+        '    n8["b"]',
+        '    n9["c"]',
+        "  end",
+        "  n1 --> n2",
+        '  n2{{"s.join"}}',
+        '  n3["z"]',
+    ]
+    assert '  n7 -->|"*"| n8' in lines
+    assert '  n7 -->|"FAILED: FAIL"| n2' in lines
 
 
 def test_changes_within_a_branch_are_told() -> None:

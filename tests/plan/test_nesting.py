@@ -198,13 +198,12 @@ def test_the_length_of_a_branch_is_bounded() -> None:
 @pytest.mark.parametrize(
     ("other", "kind"),
     [
-        (Split("q", [Step("x", work), Step("y", work)]), "Split"),
         (PartitionedStep("q", work, work, 2), "PartitionedStep"),
         (work, "function"),
     ],
 )
-def test_a_branch_holds_steps_and_decisions_only(other: object, kind: str) -> None:
-    reason = f"'p': a branch may hold nothing but Steps and Decisions, not a {kind}"
+def test_a_branch_holds_nodes_only(other: object, kind: str) -> None:
+    reason = f"'p': a branch may hold Steps, Decisions and Splits, not a {kind}"
     assert of_split([LEFT, [other, RIGHT]]) == [reason]
     assert of_split([other, RIGHT]) == [reason]
 

@@ -262,8 +262,30 @@ def branching() -> Job:
         Step("d3", first_time_broken),
     ]
     split = Split("both", [mended, waiting, failing, Step("e", note)], max_parallel=2)
-    nodes = [Step("a", note), split, Step("z", cooperative)]
-    return Job("branching", nodes)
+    return Job("branching", [Step("a", note), split, Step("z", cooperative)])
+
+
+def nesting() -> Job:
+    """Splits in a split, one of which fails once and one of which always."""
+
+    def broken(ctx: StepContext) -> None:
+        raise ValueError("its join leads on")
+
+    failing = Split(
+        "inner",
+        [[Step("b1", note), Step("b2", first_time_broken)], Step("c", cooperative)],
+        max_parallel=2,
+    )
+    forgiven = Split(
+        "other",
+        [Step("d", broken), Step("e", plain)],
+        then={"FAILED": "f", "*": STOP},
+        on_failure="drain_siblings",
+    )
+    branches: list[list[Node]] = [[failing], [forgiven, Step("f", note)]]
+    split = Split("outer", branches, max_parallel=2)
+    last = Decision("last", answer, then={"YES": "z"})
+    return Job("nesting", [Step("a", note), split, last, Step("z", note)])
 
 
 async def share(ctx: StepContext) -> None:
@@ -343,6 +365,7 @@ STORIES: dict[Callable[[], Job], int] = {
     writing: 2,
     splitting: 2,
     branching: 2,
+    nesting: 2,
     partitioning: 2,
     long_lasting: 1,
 }
