@@ -110,17 +110,14 @@ class _Naming:
         return evolve(split, id=key, join=join, branches=branches)
 
     def _inside(self, given: object, split: str, place: str) -> Node:
-        kind = with_article(type(given).__name__)
-        reason = f"a branch may hold Steps, Decisions and Splits, not {kind}"
+        node = None
         if isinstance(given, Split) and self.depth == SPLITS_DEEP_MAX:
             deep = f"at most {SPLITS_DEEP_MAX} deep"
             reason = f"holds a split, but splits may stand in each other {deep}"
-        elif isinstance(given, Step | Decision | Split):
+            self.problems.append(Problem(split, reason))
+        else:
             node = self.node(given, place)
-            assert node is not None
-            return node
-        self.problems.append(Problem(split, reason))
-        return Step(f"#{place}", _nothing)
+        return Step(f"#{place}", _nothing) if node is None else node
 
     def _partitioned(self, node: PartitionedStep, place: str) -> PartitionedStep:
         key = self._key(node.id, place)

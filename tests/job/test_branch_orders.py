@@ -28,6 +28,7 @@ from triolet.actors import (
     Exit,
     LaunchReport,
     Node,
+    PartitionedStep,
     Split,
     Step,
     StepContext,
@@ -59,6 +60,14 @@ class Choice:
 
 
 @frozen
+class Parts:
+    """A partitioned step: what each partition's attempts come to."""
+
+    outcomes: tuple[tuple[str, ...], ...]
+    forgives: bool
+
+
+@frozen
 class Fork:
     """A split, and whether its join leads on from a failure."""
 
@@ -66,15 +75,16 @@ class Fork:
     forgives: bool
 
 
-Spec: TypeAlias = Work | Choice | Fork
+Spec: TypeAlias = Work | Choice | Parts | Fork
 Flow: TypeAlias = tuple[Spec, ...]
 
+outcomes = st.lists(st.sampled_from([*CODES, "FAILS"]), min_size=1, max_size=3)
 ends = st.sampled_from([None, None, COMPLETE, FAIL, STOP])
 leaves: st.SearchStrategy[Spec] = st.one_of(
+    st.builds(Work, outcomes.map(tuple), ends, st.booleans()),
     st.builds(
-        Work,
-        st.lists(st.sampled_from([*CODES, "FAILS"]), min_size=1, max_size=3).map(tuple),
-        ends,
+        Parts,
+        st.lists(outcomes.map(tuple), max_size=3).map(tuple),
         st.booleans(),
     ),
     st.builds(Work, st.just(("COMPLETED",)), st.none(), st.just(False)),
@@ -128,6 +138,15 @@ class Build:
             case Choice():
                 then = {"*": way, "B": spec.then or way}
                 return Decision(name, self._decider(name, spec), then=then)
+            case Parts():
+                return PartitionedStep(
+                    name,
+                    self._worker(name, spec),
+                    lambda ctx: [(f"{at}", {}) for at in range(len(spec.outcomes))],
+                    then={"*": way} | ({"FAILED": way} if spec.forgives else {}),
+                    max_workers=self.random.randint(1, 3) if self.random else 1,
+                    on_failure="drain_siblings",
+                )
             case Fork():
                 then = {"*": way} | ({"FAILED": way} if spec.forgives else {})
                 branches = [self.flow(one) for one in spec.branches]
@@ -160,6 +179,18 @@ class Build:
 
         return work
 
+    def _worker(self, name: str, spec: Parts) -> Function:
+        async def work(ctx: StepContext) -> Exit:
+            assert ctx.partition is not None
+            key = ctx.partition.key
+            await self._sleep()
+            code = self._next(f"{name}/{key}", spec.outcomes[int(key)])
+            if code == "FAILS":
+                raise ValueError(name)
+            return Exit(code)
+
+        return work
+
     def _decider(self, name: str, spec: Choice) -> Function:
         async def decide(ctx: DeciderContext) -> str:
             await self._sleep()
@@ -186,7 +217,8 @@ def _outcome(fork: Fork, random: Random | None, seed: int) -> object:
             report = trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
         failure = report.failure and (report.failure.where, report.failure.code)
         steps = [(one.node, one.status, one.reused) for one in report.steps]
-        seen.append((report.status, report.exit_code, failure, steps))
+        parts = [(one.node, one.key, one.status) for one in report.partitions]
+        seen.append((report.status, report.exit_code, failure, steps, parts))
         if report.status == "COMPLETED":
             break
     dump = store.dump()

@@ -3,16 +3,20 @@
 import pytest
 import trio
 import trio.testing
+from attrs import define, field
 
 from tests.job.harness import Store, Trace, job, launch, message_of, running
 from triolet.actors import (
     COMPLETE,
     FAIL,
+    STOP,
     BatchStatus,
     DeciderContext,
     Decision,
     LaunchReport,
     Node,
+    PartitionedStep,
+    PlannerContext,
     Split,
     Step,
     StepContext,
@@ -313,3 +317,112 @@ async def test_a_store_that_fails_under_an_inner_branch_ends_everything(
     assert store.settled()
     assert store.executions[0].status is BatchStatus.FAILED
     assert (await launch(store, patient)).status is BatchStatus.COMPLETED
+
+
+# Partitioned steps in branches
+
+
+@define
+class Shares:
+    """A planner and a worker; one partition fails in the first attempt."""
+
+    plans: list[str] = field(factory=list)
+    did: list[str] = field(factory=list)
+
+    def plan(self, ctx: PlannerContext) -> list[tuple[str, dict[str, str]]]:
+        self.plans.append(ctx.node)
+        return [(f"{ctx.node}-{number}", {}) for number in range(3)]
+
+    async def work(self, ctx: StepContext) -> None:
+        assert ctx.partition is not None
+        await trio.sleep(1)
+        self.did.append(ctx.partition.key)
+        if ctx.partition.key == "p-1" and ctx.attempt == 1:
+            raise ValueError("broken the first time")
+
+    def step(self, node: str, **settings: object) -> PartitionedStep:
+        return PartitionedStep(node, self.work, self.plan, **settings)  # type: ignore[arg-type]  # as the caller says
+
+
+@pytest.fixture
+def shares() -> Shares:
+    return Shares()
+
+
+async def test_partitions_in_branches_are_each_done_once(
+    store: Store,
+    trace: Trace,
+    shares: Shares,
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    branches: list[list[Node]] = [
+        [trace.step("b1"), shares.step("p"), trace.step("b2")],
+        [shares.step("q"), trace.step("c")],
+    ]
+    patient = job(
+        trace.step("a"),
+        Split("s", branches, max_parallel=2, on_failure="drain_siblings"),
+        trace.step("z"),
+    )
+    report = await launch(store, patient)
+    assert message_of(report) == "broken the first time"
+    keys = [f"{node}-{number}" for node in "pq" for number in range(3)]
+    assert [one.key for one in report.partitions] == keys
+    report = await launch(store, patient)
+    assert report.status is BatchStatus.COMPLETED
+    assert sorted(shares.plans) == ["p", "q"]
+    assert sorted(shares.did) == sorted([*keys, "p-1"])
+    assert trace.calls == ["a", "b1", "c", "b2", "z"]
+    assert [one.key for one in report.partitions if not one.reused] == ["p-1"]
+
+
+@pytest.mark.parametrize("how", ["stop", "cancel", "sibling"])
+async def test_what_ends_a_branch_stops_its_partitions(
+    store: Store,
+    trace: Trace,
+    shares: Shares,
+    autojump_clock: trio.testing.MockClock,
+    how: str,
+) -> None:
+    failing: list[Node] = [sleeping("c1", 1.5), Step("c2", trace.failing("c2", 2))]
+    branches: list[list[Node]] = [
+        [shares.step("q", max_workers=1), trace.step("b")],
+        failing if how == "sibling" else [sleeping("c1", 9)],
+    ]
+    patient = job(trace.step("a"), Split("s", branches, max_parallel=2))
+    async with running(store) as runtime, trio.open_nursery() as nursery:
+        nursery.start_soon(runtime.launch, patient)
+        await trio.sleep(1.5)
+        (actor,) = [one for one in runtime.inspect().children if one.kind == "job"]
+        assert [str(line) for line in actor.lines()][2:5] == [
+            "    branch q: running",
+            "      partition manager q: running",
+            "        partition worker partition 2: running",
+        ]
+        if how == "stop":
+            runtime.stop()
+        if how == "cancel":
+            nursery.cancel_scope.cancel()
+    assert store.settled()
+    assert ("q", "STOPPED") in store.statuses
+    assert shares.did == ["q-0"]
+    report = await launch(store, patient)
+    assert report.status is BatchStatus.COMPLETED
+    assert shares.plans == ["q"]
+    assert shares.did == ["q-0", "q-1", "q-2"]
+
+
+async def test_a_planner_that_fails_fails_its_branch(
+    store: Store, trace: Trace
+) -> None:
+    def broken(ctx: PlannerContext) -> object:
+        raise ValueError("no plan")
+
+    parts = PartitionedStep(
+        "p", lambda ctx: None, broken, then={"FAILED": "b", "*": STOP}
+    )
+    split = Split("s", [[parts, trace.step("b")], trace.step("c")])
+    report = await launch(store, job(trace.step("a"), split))
+    assert report.status is BatchStatus.COMPLETED
+    assert trace.calls == ["a", "b", "c"]
+    assert by_node(report)["p"] == "FAILED"

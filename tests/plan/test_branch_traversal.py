@@ -5,7 +5,14 @@ from collections.abc import Sequence
 import pytest
 
 from triolet.actors.plan.actions import Decide, RunSplit, RunStep
-from triolet.actors.plan.definition import COMPLETE, FAIL, STOP, Node, Split
+from triolet.actors.plan.definition import (
+    COMPLETE,
+    FAIL,
+    STOP,
+    Node,
+    PartitionedStep,
+    Split,
+)
 from triolet.actors.plan.traversal import BranchTraversal
 from triolet.storage.model.execution import NodeTarget, Terminal
 from triolet.storage.model.status import BatchStatus
@@ -297,3 +304,18 @@ def test_numbers_are_reserved_for_branches_at_any_depth() -> None:
         (6, "o"),
         (7, "s.join"),
     ]
+
+
+# Partitioned steps in branches
+
+
+def test_a_partitioned_step_in_a_branch_is_planned_once() -> None:
+    parts = PartitionedStep("p", lambda ctx: None, lambda ctx: [], 2)
+    one = instance([parts, step("b")])
+    attempt = run(one, b=FAILED)
+    assert attempt.trail[1] == "plan p"
+    assert [report.key for report in attempt.engine.partitions] == ["0", "1"]
+    again = run(one)
+    assert again.trail == ["run b", "run z"]
+    reused = [made.reused for made in one.decisions(again) if made.source == "p"]
+    assert [ref is not None for ref in reused] == [True]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from triolet.actors.plan.branching import Split
+from triolet.actors.plan.branching import PartitionedStep, Split
 from triolet.actors.plan.changes import describe_changes
 from triolet.actors.plan.compile import compile_job
 from triolet.actors.plan.definition import COMPLETE, FAIL, STOP, Decision, Job, Node
@@ -102,6 +102,20 @@ def test_the_fingerprint_of_a_flow_stays() -> None:
 
 
 FINGERPRINT = "39f277692c857b70579e6ce7cc098e7a83daf9b7d34b84646dceb9b2bedcf829"
+
+
+def test_a_partitioned_step_in_a_branch_routes_like_a_step() -> None:
+    parts = PartitionedStep("p", work, work, 3, then={"PART": STOP, "*": "b"})
+    one = plan([parts, step("b")], step("c"))
+    assert one.format == 4
+    assert read_manifest(one.manifest) == one
+    assert one.select("p", "PART") is STOP
+    assert one.select("p", "FAILED") is FAIL
+    assert [*one.embedded] == ["p", "p.worker", "b", "c"]
+    compiled = compile_job(job([parts, step("b")], step("c")))
+    assert [*compiled.partitioned] == ["p"]
+    assert "p.worker" in compiled.steps
+    assert '    n4[["p: 3 x p.worker"]]' in list(mermaid_lines(one))
 
 
 # Mistakes

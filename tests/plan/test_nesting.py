@@ -195,17 +195,14 @@ def test_the_length_of_a_branch_is_bounded() -> None:
     assert of_split([many(32), LEFT]) == []
 
 
-@pytest.mark.parametrize(
-    ("other", "kind"),
-    [
-        (PartitionedStep("q", work, work, 2), "PartitionedStep"),
-        (work, "function"),
-    ],
-)
-def test_a_branch_holds_nodes_only(other: object, kind: str) -> None:
-    reason = f"'p': a branch may hold Steps, Decisions and Splits, not a {kind}"
-    assert of_split([LEFT, [other, RIGHT]]) == [reason]
-    assert of_split([other, RIGHT]) == [reason]
+def test_a_branch_holds_nodes_only() -> None:
+    words = "a Step, a Decision, a Split or a PartitionedStep"
+    assert of_split([LEFT, [work, RIGHT]]) == [
+        f"node 2 (branch 2, step 1) must be {words}, not function"
+    ]
+    assert of_split([work, RIGHT]) == [
+        f"node 2 (branch 1, step 1) must be {words}, not function"
+    ]
 
 
 @pytest.mark.parametrize("budget", [0, 9, True, "2", 1.0])

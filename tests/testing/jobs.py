@@ -266,16 +266,13 @@ def branching() -> Job:
 
 
 def nesting() -> Job:
-    """Splits in a split, one of which fails once and one of which always."""
+    """Splits in a split: partitions that fail once, and a failure that is routed."""
 
     def broken(ctx: StepContext) -> None:
         raise ValueError("its join leads on")
 
-    failing = Split(
-        "inner",
-        [[Step("b1", note), Step("b2", first_time_broken)], Step("c", cooperative)],
-        max_parallel=2,
-    )
+    parts = PartitionedStep("parts", share, four, max_workers=2)
+    failing = Split("inner", [[Step("b", note), parts], Step("c", cooperative)])
     forgiven = Split(
         "other",
         [Step("d", broken), Step("e", plain)],
