@@ -10,8 +10,8 @@ from ...storage.model.status import BatchStatus
 from .plan import DecisionNode, PartitionedNode, SplitNode, StepNode
 
 if TYPE_CHECKING:
-    from .branch import BranchTraversal
     from .partitioned import PartitionTraversal
+    from .traversal import BranchTraversal
 
 
 @define(eq=False)
@@ -121,6 +121,8 @@ class LineResult:
     failure: Failure | None = None
     steps: tuple[StepReport, ...] = ()
     """What it came by, in order."""
+    partitions: tuple["PartitionReport", ...] = ()
+    """Of the partitioned steps that it came by, each in the order of its keys."""
 
 
 @frozen(kw_only=True)

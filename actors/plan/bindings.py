@@ -23,6 +23,7 @@ from .definition import (
     Step,
     StepListener,
 )
+from .naming import every_node
 from .nesting import BRANCHES_MAX
 from .plan import DeliveryMode
 
@@ -98,8 +99,8 @@ def _sharing_reasons(split: Split) -> Iterator[str]:
     """Find readers and writers that would be used at two places at once."""
     owners: dict[int, tuple[int, str]] = {}
     for position, branch in enumerate(split.branches):
-        for step in branch:
-            if not isinstance(step.work, Chunk):
+        for step in every_node(branch):
+            if not (isinstance(step, Step) and isinstance(step.work, Chunk)):
                 continue
             parts = {"reader": step.work.reader, "writer": step.work.writer}
             for what, part in parts.items():
@@ -132,13 +133,10 @@ def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
         )
 
 
-def inner_reasons(step: Step) -> Iterator[str]:
-    """Say what a step may not have inside of a split or a partitioned step."""
+def worker_reasons(step: Step) -> Iterator[str]:
+    """Say what a worker may not have."""
     if step.then is not None:
-        yield (
-            "then= has no effect inside of a split or a partitioned step: give it to "
-            "that node"
-        )
+        yield "then= has no effect inside of a partitioned step: give it to that node"
 
 
 def delivery_of(writer: object) -> DeliveryMode | None:

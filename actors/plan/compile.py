@@ -15,11 +15,11 @@ from ...storage.model.patterns import matches
 from .arguments import declaration_problems
 from .bindings import (
     decision_reasons,
-    inner_reasons,
     job_reasons,
     partitioned_reasons,
     split_reasons,
     step_reasons,
+    worker_reasons,
 )
 from .checks import name_reasons, texts
 from .definition import (
@@ -36,7 +36,7 @@ from .definition import (
 from .graph import problems_of
 from .lowering import graph_of
 from .manifest import MANIFEST_BYTES_MAX, plan_of
-from .naming import named_nodes, steps_of
+from .naming import every_node, named_nodes, workers_in
 from .plan import Plan
 
 LABEL_DIGITS = 12
@@ -51,7 +51,7 @@ class CompiledJob:
     """The label of the definition, given or derived from the fingerprint."""
     plan: Plan
     steps: Mapping[str, Step]
-    """Also those inside of branches and the workers of partitioned steps."""
+    """The workers of partitioned steps, too; like all others at any depth."""
     decisions: Mapping[str, Decision]
     splits: Mapping[str, Split]
     partitioned: Mapping[str, PartitionedStep]
@@ -101,25 +101,21 @@ def compile_job(job: Job) -> CompiledJob:
     if size > MANIFEST_BYTES_MAX:
         reason = f"its manifest has {size} bytes, at most {MANIFEST_BYTES_MAX} may be"
         raise DefinitionError(job.name, (Problem(None, reason),))
+    every = {node.id: node for node in every_node(nodes.values())}
+    steps = {key: node for key, node in every.items() if isinstance(node, Step)}
     return CompiledJob(
         job.name,
         job.revision or plan.fingerprint.hex()[:LABEL_DIGITS],
         plan,
-        _steps(nodes),
-        {key: node for key, node in nodes.items() if isinstance(node, Decision)},
-        {key: node for key, node in nodes.items() if isinstance(node, Split)},
-        {key: node for key, node in nodes.items() if isinstance(node, PartitionedStep)},
+        steps | {step.id: step for step in workers_in(every.values())},
+        {key: node for key, node in every.items() if isinstance(node, Decision)},
+        {key: node for key, node in every.items() if isinstance(node, Split)},
+        {key: node for key, node in every.items() if isinstance(node, PartitionedStep)},
         job.parameters,
         job.listeners,
         job.restartable,
         job.timeout,
     )
-
-
-def _steps(nodes: Mapping[str, Node]) -> dict[str, Step]:
-    inside = (step for node in nodes.values() for step in steps_of(node))
-    steps = {key: node for key, node in nodes.items() if isinstance(node, Step)}
-    return steps | {step.id: step for step in inside}
 
 
 def _shown(name: object) -> str:
@@ -140,11 +136,11 @@ def _problems(
     for reason in job_reasons(job):
         yield Problem(None, reason)
     yield from misnamed
-    for key, node in nodes.items():
+    for node in every_node(nodes.values()):
         for reason in _node_reasons(node):
-            yield Problem(key, reason)
-        for step in steps_of(node):
-            for reason in (*step_reasons(step), *inner_reasons(step)):
+            yield Problem(node.id, reason)
+        for step in workers_in([node]):
+            for reason in (*step_reasons(step), *worker_reasons(step)):
                 yield Problem(step.id, reason)
     if nodes:
         yield from problems_of(graph_of(nodes))

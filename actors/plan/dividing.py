@@ -62,12 +62,17 @@ class Dividing(Stepping):
         history: What the instance has behind it.
         failures: Makes the failures of routing.
         ids: Of the execution and its owner.
+        draft: Gathers the next command.
     """
 
     def __init__(
-        self, history: History, failures: FlowFailures, ids: tuple[int, int]
+        self,
+        history: History,
+        failures: FlowFailures,
+        ids: tuple[int, int],
+        draft: Draft,
     ) -> None:
-        super().__init__(history, Draft(*ids))
+        super().__init__(history, draft)
         self.partitions: list[PartitionReport] = []
         """Of all partitioned steps so far, each in the order of its keys."""
         self._failures = failures

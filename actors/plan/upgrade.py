@@ -3,14 +3,7 @@
 from collections.abc import Mapping
 
 from ...storage.model.errors import InvalidValue, listed
-from .plan import (
-    PartitionedNode,
-    Plan,
-    PlanNode,
-    SplitNode,
-    StepNode,
-    steps_inside,
-)
+from .plan import PartitionedNode, Plan, PlanNode, StepNode
 
 
 def carried_nodes(
@@ -63,12 +56,9 @@ def carried_nodes(
 
 
 def _nodes(plan: Plan) -> dict[str, PlanNode]:
-    found: dict[str, PlanNode] = {}
-    for key, node in plan.nodes.items():
-        found[key] = node
-        if isinstance(node, SplitNode):
-            found |= {step.id: step for step in steps_inside(node)}
-    return found
+    every = plan.every.values()
+    workers = {one.worker.id for one in every if isinstance(one, PartitionedNode)}
+    return {one.id: one for one in every if one.id not in workers}
 
 
 def _check(nodes: Mapping[str, PlanNode], node: str, which: str) -> None:

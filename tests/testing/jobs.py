@@ -241,6 +241,50 @@ def splitting() -> Job:
     )
 
 
+def branching() -> Job:
+    """Branches with rules: one waits once, one mends a failure, one fails once."""
+
+    def broken(ctx: StepContext) -> None:
+        raise ValueError("this leads to the step that mends it")
+
+    mended: list[Node] = [
+        Step("b1", broken, then={"FAILED": "b2", "*": "b3"}),
+        Step("b2", plain, then={"*": "b3"}),
+        Step("b3", partial(code, "PART"), then={"PART": COMPLETE}),
+    ]
+    waiting: list[Node] = [
+        Decision("c1", wait_once, then={"GO": "c2", "WAIT": STOP}),
+        Step("c2", note),
+    ]
+    failing: list[Node] = [
+        Step("d1", note),
+        Decision("d2", answer, then={"YES": "d3", "NO": COMPLETE}),
+        Step("d3", first_time_broken),
+    ]
+    split = Split("both", [mended, waiting, failing, Step("e", note)], max_parallel=2)
+    return Job("branching", [Step("a", note), split, Step("z", cooperative)])
+
+
+def nesting() -> Job:
+    """Splits in a split: partitions that fail once, and a failure that is routed."""
+
+    def broken(ctx: StepContext) -> None:
+        raise ValueError("its join leads on")
+
+    parts = PartitionedStep("parts", share, four, max_workers=2)
+    failing = Split("inner", [[Step("b", note), parts], Step("c", cooperative)])
+    forgiven = Split(
+        "other",
+        [Step("d", broken), Step("e", plain)],
+        then={"FAILED": "f", "*": STOP},
+        on_failure="drain_siblings",
+    )
+    branches: list[list[Node]] = [[failing], [forgiven, Step("f", note)]]
+    split = Split("outer", branches, max_parallel=2)
+    last = Decision("last", answer, then={"YES": "z"})
+    return Job("nesting", [Step("a", note), split, last, Step("z", note)])
+
+
 async def share(ctx: StepContext) -> None:
     """Work on a partition; one of them fails the first time."""
     assert ctx.partition is not None
@@ -363,6 +407,8 @@ STORIES: dict[Callable[[], Job], int] = {
     copying_with_failure: 2,
     writing: 2,
     splitting: 2,
+    branching: 2,
+    nesting: 2,
     partitioning: 2,
     long_lasting: 1,
     timed: 6,
