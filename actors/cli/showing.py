@@ -14,12 +14,12 @@ from ...storage.model.execution import (
     Decision,
     JobExecution,
     StepExecution,
-    Terminal,
 )
 from ...storage.model.parameters import JobParameter, ParameterKind
 from ...storage.model.status import BatchStatus
 from ..job.wording import failure_text
 from ..kernel.liveness import is_alive
+from ..plan.plan import target_text
 from .answers import Answer
 from .asking import ask
 from .formats import counts_text, elapsed, exit_text, instant, table
@@ -186,17 +186,12 @@ def _decisions(decisions: tuple[Decision, ...]) -> Iterator[str]:
                 f"  {made.sequence}",
                 made.source,
                 made.outcome,
-                "-> " + _target(made),
+                "-> " + target_text(made.target),
                 "" if made.reused is None else _citation(made),
             ]
             for made in decisions
         ]
     )
-
-
-def _target(made: Decision) -> str:
-    target = made.target
-    return target.name if isinstance(target, Terminal) else target.node
 
 
 def _citation(made: Decision) -> str:

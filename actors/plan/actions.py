@@ -47,6 +47,8 @@ class LatestRow:
     context: str | None
     decision: DecisionRef | None = None
     """The transition that was committed with it, under the same fingerprint."""
+    resumed: bool = False
+    """That transition was a stop that says where the next attempt goes on."""
 
     @property
     def completed(self) -> bool:

@@ -108,6 +108,26 @@ def branches_of(
     )
 
 
+def recalled(node: SplitNode, history: History) -> tuple[LineResult, ...]:
+    """Give what came of the branches of a split in an earlier attempt, from their rows."""
+    return tuple(_recalled(branch, history) for branch in node.branches)
+
+
+def _recalled(branch: Sequence[StepNode], history: History) -> LineResult:
+    steps: list[StepReport] = []
+    status, code = BatchStatus.COMPLETED, ExitCode.COMPLETED.value
+    for node in branch:
+        latest = history.latest(node.id)
+        if latest is None:
+            status, code = BatchStatus.STOPPED, ExitCode.STOPPED.value
+            break
+        steps.append(StepReport(latest, reused=True))
+        status, code = latest.status, latest.exit_code
+        if not latest.completed:
+            break
+    return LineResult(status=status, exit_code=code, steps=tuple(steps))
+
+
 def joined(
     node: SplitNode,
     fingerprint: bytes,

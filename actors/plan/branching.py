@@ -6,7 +6,7 @@ from typing import Final
 
 from attrs import field, frozen
 
-from ...storage.model.execution import Terminal
+from ...storage.model.execution import End
 from .converters import list_of, targets_if_any
 from .steps import Chunk, Function, Step
 
@@ -60,7 +60,7 @@ class Split:
     id: str
     branches: tuple[tuple[Step, ...], ...] = field(converter=_branches)
     join: str | None = field(default=None, kw_only=True)
-    then: Mapping[str, str | Terminal] | None = field(
+    then: Mapping[str, str | End] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False
     )
     max_parallel: int = field(default=1, kw_only=True)
@@ -108,7 +108,7 @@ class PartitionedStep:
     planner: Function
     partitions: int | None = None
     name: str | None = field(default=None, kw_only=True)
-    then: Mapping[str, str | Terminal] | None = field(
+    then: Mapping[str, str | End] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False
     )
     max_workers: int = field(default=4, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ...storage.codec import Schema
 from ...storage.model.errors import CorruptRecord, with_article
-from ...storage.model.execution import Target, Terminal
+from ...storage.model.execution import NodeTarget, Stop, Target, Terminal
 from .manifest import read_manifest
 from .plan import (
     UNLIMITED,
@@ -164,4 +164,10 @@ def _targets(plan: Plan, node: str) -> dict[str, str]:
 
 
 def _target(target: Target) -> str:
-    return target.name if isinstance(target, Terminal) else repr(target.node)
+    match target:
+        case NodeTarget(node):
+            return repr(node)
+        case Stop(node):
+            return f"Stop(resume_at={node!r})"
+        case Terminal():
+            return target.name

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from attrs import frozen
 
 from ...storage.model.errors import Problem
-from ...storage.model.execution import NodeTarget, Terminal
+from ...storage.model.execution import Stop, Terminal
 from ...storage.model.names import NameKind
 from ...storage.model.patterns import overlap, specificity
 from .checks import name_reasons, node_reasons
@@ -22,6 +22,7 @@ from .plan import (
     SplitNode,
     StepNode,
     Transition,
+    node_after,
     steps_inside,
 )
 from .suggestion import nearest
@@ -119,20 +120,21 @@ def _reasons_against(
     one: Transition, graph: Graph, owned: Mapping[str, str]
 ) -> Iterator[str]:
     yield from name_reasons(one.pattern, NameKind.PATTERN)
-    target = one.target
-    if isinstance(target, Terminal):
+    target = node_after(one.target)
+    if target is None:
         return
-    owner = owned.get(target.node)
+    resumes = isinstance(one.target, Stop)
+    rule = f"{one.pattern!r} {'resumes at' if resumes else 'leads to'} {target!r}"
+    owner = owned.get(target)
     if owner is not None:
-        yield (
-            f"{one.pattern!r} leads to {target.node!r}, which is inside {owner!r}: "
-            f"lead to {owner!r}"
-        )
-    if owner is not None or target.node in graph.nodes:
+        mended = f"{'resume at' if resumes else 'lead to'} {owner!r}"
+        yield f"{rule}, which is inside {owner!r}: {mended}"
+    if owner is not None or target in graph.nodes:
         return
-    reason = f"{one.pattern!r} leads to {target.node!r}, which is no node of this job"
-    proposals = _TERMINALS | {node: repr(node) for node in graph.nodes}
-    found = nearest(target.node, proposals)
+    reason = f"{rule}, which is no node of this job"
+    nodes = {node: repr(node) for node in graph.nodes}
+    proposals = nodes if resumes else _TERMINALS | nodes
+    found = nearest(target, proposals)
     yield reason if found is None else f"{reason}: did you mean {proposals[found]}?"
 
 
@@ -176,10 +178,9 @@ def _edges(graph: Graph) -> Edges:
     owned = owners(graph.nodes)
     edges = {}
     for name, node in graph.nodes.items():
+        following = (node_after(one.target) for one in graph.transitions.get(name, ()))
         targets = dict.fromkeys(
-            owned.get(one.target.node, one.target.node)
-            for one in graph.transitions.get(name, ())
-            if isinstance(one.target, NodeTarget)
+            owned.get(target, target) for target in following if target is not None
         )
         if isinstance(node, SplitNode):
             targets[node.join] = None

@@ -4,6 +4,8 @@ Begins as the snapshot that opened the attempt and is kept up with every result,
 nothing has to be read back from the store.
 """
 
+from typing import TypeAlias
+
 from ...storage.commands import Snapshot
 from ...storage.model import digests
 from ...storage.model.execution import (
@@ -11,10 +13,14 @@ from ...storage.model.execution import (
     Counts,
     DecisionRef,
     StepExecution,
+    Stop,
     Terminal,
 )
 from ...storage.model.partition import PartitionExecution, is_worker
 from .actions import LatestRow, OpenStep, StepResult
+
+Answer: TypeAlias = tuple[str, DecisionRef]
+"""The exit code of a decision or a join, and where it is recorded."""
 
 VERSIONS_PER_END = 2
 """A step's end stands for two mutations: its exit code, then its status."""
@@ -31,18 +37,22 @@ class History:
         for partition in snapshot.partitions:
             self._plans.setdefault(partition.node, []).append(partition)
         self._starts = {node: count for node, _, count in snapshot.starts}
-        self._answers: dict[tuple[str, bytes], tuple[str, DecisionRef]] = {}
+        self._answers: dict[tuple[str, bytes], Answer] = {}
+        self._stops: dict[str, Answer] = {}
         for made in snapshot.decisions:
             # A stop is not for ever: after one the decider is asked again.
             if made.fingerprint == fingerprint and made.target is not Terminal.STOP:
                 answer = (made.outcome, DecisionRef(made.execution_id, made.sequence))
                 self._answers.setdefault((made.source, made.digest), answer)
+                if isinstance(made.target, Stop):
+                    self._stops.setdefault(made.source, answer)
 
     def _recorded(self, step: StepExecution) -> LatestRow:
         made = step.decision
-        ref = None
+        ref, resumed = None, False
         if made is not None and made.fingerprint == self._fingerprint:
             ref = DecisionRef(made.execution_id, made.sequence)
+            resumed = isinstance(made.target, Stop)
             self._digests[step.id] = made.digest
         return LatestRow(
             step.node,
@@ -54,6 +64,7 @@ class History:
             step.checkpoint,
             step.context,
             ref,
+            resumed,
         )
 
     def latest(self, node: str) -> LatestRow | None:
@@ -73,9 +84,17 @@ class History:
         count = self._starts[node] = self.starts(node) + 1
         return count
 
-    def answer(self, node: str, digest: bytes) -> tuple[str, DecisionRef] | None:
+    def answer(self, node: str, digest: bytes) -> Answer | None:
         """Find a decider's earlier answer to the same input."""
         return self._answers.get((node, digest))
+
+    def stop(self, node: str) -> Answer | None:
+        """Find the answer by which a decision or a join has stopped an earlier attempt.
+
+        It says where to go on, and holds whatever the input would be now: a step that
+        runs again in every attempt does not have the question asked anew.
+        """
+        return self._stops.get(node)
 
     def close(self, step: OpenStep, result: StepResult) -> LatestRow:
         """Take in that a row is being closed; give it as it will be."""

@@ -6,7 +6,7 @@ something harmless where a check of the definition has found it.
 
 from collections.abc import Mapping
 
-from ...storage.model.execution import ExitCode, NodeTarget, Target, Terminal
+from ...storage.model.execution import ExitCode, NodeTarget, Stop, Target, Terminal
 from ...storage.model.patterns import ANY_TEXT
 from .bindings import delivery_of
 from .checks import texts
@@ -139,6 +139,10 @@ def _transitions(node: Node, following: Target) -> tuple[Transition, ...]:
 
 
 def _target(target: object) -> Target:
-    if isinstance(target, Terminal):
-        return target
-    return NodeTarget(target) if isinstance(target, str) else Terminal.FAIL
+    match target:
+        case Terminal() | Stop(resume_at=str()):
+            return target
+        case str():
+            return NodeTarget(target)
+        case _:
+            return Terminal.FAIL

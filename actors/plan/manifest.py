@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from ...storage.codec import canonical_json
 from ...storage.model.errors import CorruptRecord, TrioletError
-from ...storage.model.execution import NodeTarget, Target, Terminal
+from ...storage.model.execution import NodeTarget, Stop, Target, Terminal
 from ...storage.model.json import Json, JsonObject
 from ...storage.model.names import NameKind, check_name
 from .graph import Graph, problems_of
@@ -28,8 +28,8 @@ from .plan import (
 
 FORMATS = range(2, 5)
 """2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
-of the steps inside of those are chunks, a planner says how many partitions it is, or a
-step may not be restarted."""
+of the steps inside of those are chunks, a planner says how many partitions it is, a
+step may not be restarted, or a stop says where to go on."""
 MANIFEST_BYTES_MAX = 1_048_576
 
 
@@ -64,8 +64,10 @@ def _format_of(graph: Graph) -> int:
     inside = [step for node in nodes for step in steps_inside(node)]
     steps = [node for node in nodes if isinstance(node, StepNode)]
     divided = [node for node in nodes if isinstance(node, PartitionedNode)]
+    leading = (one.target for every in graph.transitions.values() for one in every)
     if (
-        any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
+        any(isinstance(target, Stop) for target in leading)
+        or any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
         or any(node.partition_count is None for node in divided)
         or not all(step.restartable for step in (*steps, *inside))
     ):
@@ -83,9 +85,13 @@ def _transition_document(source: str, one: Transition) -> JsonObject:
 
 
 def _target_document(target: Target) -> JsonObject:
-    if isinstance(target, Terminal):
-        return {"terminal": target.value}
-    return {"node": target.node}
+    match target:
+        case NodeTarget(node):
+            return {"node": node}
+        case Stop(node):
+            return {"resume_at": node}
+        case Terminal():
+            return {"terminal": target.value}
 
 
 def read_manifest(text: str) -> Plan:
@@ -147,4 +153,6 @@ def _read_target(transition: Json) -> Target:
     target = member_at(transition, "target")
     if isinstance(target, dict) and "node" in target:
         return NodeTarget(text_at(target, "node"))
+    if isinstance(target, dict) and "resume_at" in target:
+        return Stop(text_at(target, "resume_at"))
     return Terminal(text_at(target, "terminal"))

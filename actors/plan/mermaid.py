@@ -7,7 +7,7 @@ quoted labels, where Mermaid reads ``#...;`` as a character.
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from ...storage.model.execution import NodeTarget, Target, Terminal
+from ...storage.model.execution import NodeTarget, Stop, Target, Terminal
 from ...storage.model.status import BatchStatus
 from .plan import (
     DecisionNode,
@@ -37,9 +37,9 @@ def mermaid_lines(
     """Draw a plan from top to bottom.
 
     Args:
-        plan: Steps are boxes, decisions are diamonds, ends are stadiums. A split is a
-            frame around its branches, its join a hexagon; a partitioned step has a
-            double border.
+        plan: Steps are boxes, decisions are diamonds, ends are stadiums; a dotted line
+            leads to where the next launch goes on. A split is a frame around its
+            branches, its join a hexagon; a partitioned step has a double border.
         statuses: Of the nodes that an execution came by; a class for each.
         tallies: Of partitioned steps: how many partitions stand how.
     """
@@ -49,17 +49,18 @@ def mermaid_lines(
     yield f"  start(( )) --> {numbers[plan.entry]}"
     for node in plan.nodes.values():
         yield from _node_lines(node, numbers, (tallies or {}).get(node.id, ""))
-    ends: set[Terminal] = set()
+    ends: dict[str, Terminal | Stop] = {}
     for source, every in plan.transitions.items():
         for one in every:
-            if isinstance(one.target, Terminal):
-                ends.add(one.target)
-            yield (
-                f'  {numbers[source]} -->|"{_label(one.pattern)}"| '
-                f"{_end(one.target, numbers)}"
-            )
-    for end in sorted(ends):
-        yield f'  {end.value}(["{end.name}"])'
+            target = _target(one.target, numbers)
+            if not isinstance(one.target, NodeTarget):
+                ends[target] = one.target
+            yield f'  {numbers[source]} -->|"{_label(one.pattern)}"| {target}'
+    for target, end in sorted(ends.items()):
+        name = Terminal.STOP.name if isinstance(end, Stop) else end.name
+        yield f'  {target}(["{name}"])'
+        if isinstance(end, Stop):
+            yield f'  {target} -.->|"resume"| {numbers[end.resume_at]}'
     yield from _classes(numbers, statuses or {})
 
 
@@ -94,8 +95,14 @@ def _label(text: str) -> str:
     return text.translate(_UNSAFE)
 
 
-def _end(target: Target, numbers: Mapping[str, str]) -> str:
-    return numbers[target.node] if isinstance(target, NodeTarget) else target.value
+def _target(target: Target, numbers: Mapping[str, str]) -> str:
+    match target:
+        case NodeTarget(node):
+            return numbers[node]
+        case Stop(node):
+            return f"stop_{numbers[node]}"
+        case Terminal():
+            return target.value
 
 
 def _classes(

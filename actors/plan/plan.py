@@ -11,7 +11,7 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from ...storage.codec import POSITION_SCHEMA, STATE_SCHEMA, Schema
-from ...storage.model.execution import ExitCode, NodeTarget, Target
+from ...storage.model.execution import ExitCode, NodeTarget, Stop, Target, Terminal
 from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
 from .definition import STATUS_AND_COUNTS, FailurePolicy, InFlight
 
@@ -144,9 +144,30 @@ def in_evaluation_order(transitions: Iterable[Transition]) -> tuple[Transition, 
 
 
 def _rank(one: Transition) -> tuple[Specificity, str, bool, str]:
-    if isinstance(one.target, NodeTarget):
-        return specificity(one.pattern), one.pattern, False, one.target.node
-    return specificity(one.pattern), one.pattern, True, one.target.value
+    node = node_after(one.target)
+    if node is not None:
+        return specificity(one.pattern), one.pattern, False, node
+    return specificity(one.pattern), one.pattern, True, str(one.target)
+
+
+def target_text(target: Target) -> str:
+    """Name a target to people."""
+    match target:
+        case NodeTarget(node):
+            return node
+        case Stop(node):
+            return f"STOP, resume at {node}"
+        case Terminal():
+            return target.name
+
+
+def node_after(target: Target) -> str | None:
+    """Give the node that a target leads to, in this launch or in the next one."""
+    match target:
+        case NodeTarget(node) | Stop(node):
+            return node
+        case Terminal():
+            return None
 
 
 @frozen

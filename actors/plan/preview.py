@@ -9,9 +9,8 @@ from attrs import define, field, frozen
 from ...storage.commands import Advance, Advanced, Opened, StepStarted
 from ...storage.model.execution import (
     ExitCode,
-    NodeTarget,
     StepExecution,
-    Target,
+    Stop,
     TransitionKind,
 )
 from ...storage.model.partition import NewPartition
@@ -30,7 +29,7 @@ from .actions import (
     StepResult,
 )
 from .branch import BranchTraversal
-from .plan import Plan
+from .plan import Plan, target_text
 from .stepping import Stepping
 from .traversal import Traversal
 
@@ -91,6 +90,8 @@ class _Walk:
     parameters: bytes
     nodes: list[PreviewedNode] = field(factory=list)
     ids: Iterator[int] = field(factory=lambda: count(1))
+    why: str | None = None
+    """Where a stop lets the next launch go on."""
 
     def result(self) -> Preview:
         engine = Traversal(self.plan, self.opened, 0, self.parameters, lambda: 1)
@@ -109,12 +110,14 @@ class _Walk:
         if isinstance(action, Finished):
             ends = action.status
             failure = action.failure
-            why = None if failure is None else failure.message or failure.code
+            why = self.why
+            if failure is not None:
+                why = failure.message or failure.code
         else:
             reason = "it has no answer yet for what it would be asked about"
             self.nodes.append(PreviewedNode(action.node.id, Verdict.ASK, reason))
             continuations = tuple(
-                (one.pattern, _name(one.target))
+                (one.pattern, target_text(one.target))
                 for one in self.plan.transitions[action.node.id]
             )
         return Preview(
@@ -167,13 +170,23 @@ class _Walk:
         raise AssertionError(f"{action} is not followed")
 
     def _note(self, command: Advance) -> None:
+        folded = None if command.finish is None else command.finish.decision
+        for made in (folded, *command.decisions):
+            if made is not None and isinstance(made.target, Stop):
+                self.why = f"the next launch goes on at {made.target.resume_at!r}"
         for one in command.decisions:
             if one.kind is TransitionKind.COMPLETED_STEP_REUSE:
-                why = "it has completed"
+                why = self._reused(one.source)
                 self.nodes.append(PreviewedNode(one.source, Verdict.REUSE, why))
             elif one.kind is TransitionKind.DECIDER:
                 why = f"it answered {one.outcome} to the same input"
                 self.nodes.append(PreviewedNode(one.source, Verdict.KEEP, why))
+
+    def _reused(self, node: str) -> str:
+        latest = self._latest(node)
+        if latest is None or latest.status is BatchStatus.COMPLETED:
+            return "it has completed"
+        return f"it {latest.status} before, and the job stopped there"
 
     def _why(self, node: str) -> str:
         latest = self._latest(node)
@@ -196,7 +209,3 @@ class _Walk:
 
 def _any_plan(count: int) -> list[NewPartition]:
     return [NewPartition(f"{number:04}", "{}") for number in range(count)]
-
-
-def _name(target: Target) -> str:
-    return target.node if isinstance(target, NodeTarget) else target.name

@@ -7,6 +7,9 @@ command wherever that order allows it.
 """
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from attrs import evolve
 
 from ...storage.commands import (
     Advanced,
@@ -19,6 +22,7 @@ from ...storage.model.execution import (
     DecisionRef,
     Failure,
     NodeTarget,
+    Stop,
     Target,
     Terminal,
     TransitionKind,
@@ -36,13 +40,16 @@ from .actions import (
     StepReport,
     StepResult,
 )
-from .branch import branches_of, joined
+from .branch import branches_of, joined, recalled
 from .dividing import Dividing
 from .draft import next_step
 from .failures import FlowFailures, StartRefusal
-from .history import History
+from .history import Answer, History
 from .plan import DecisionNode, PartitionedNode, Plan, SplitNode, StepNode
 from .stepping import exit_of
+
+Way: TypeAlias = NodeTarget | Action
+"""The next node, or what has to be done before there is one."""
 
 
 def entry_step(plan: Plan) -> NextStep | None:
@@ -101,11 +108,11 @@ class Traversal(Dividing):
             node = self._plan.nodes[entry]
             assert isinstance(node, StepNode)
             return self._started(node, self._opened.first)
-        return self._enter(entry)
+        return self._go(NodeTarget(entry))
 
     def decided(self, node: DecisionNode, code: str) -> Action:
         """Take in a decider's answer."""
-        return self._decide(node, code, None)
+        return self._go(self._decide(node, code, None))
 
     def joined(self, branches: Sequence[LineResult]) -> Action:
         """Take in what came of all branches of the split, in declared order."""
@@ -116,20 +123,8 @@ class Traversal(Dividing):
         result = joined(node, self._plan.fingerprint, self._history, branches)
         if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
             return self._end(result.status, result.failure)
-        self._preceding, self._split = None, result
-        target = self._plan.select(node.join, result.exit_code)
-        if target is None:
-            return self._unmapped(node.join, result.exit_code)
         known = self._history.answer(node.join, result.digest)
-        self._draft.decide(
-            node.join,
-            TransitionKind.SPLIT_AGGREGATE,
-            result.exit_code,
-            target,
-            digest=result.digest,
-            reused=None if known is None else known[1],
-        )
-        return self._arrive(target, node.join, result.failure)
+        return self._go(self._meet(node, result, known))
 
     def refused(self, failure: Failure) -> Action:
         """Take in that a decider or a job listener failed: so does the job."""
@@ -155,29 +150,36 @@ class Traversal(Dividing):
         latest = self._history.latest(node)
         return None if latest is None else latest.context
 
+    # Nodes
+
+    def _go(self, way: Way) -> Action:
+        """Pass by whatever an earlier attempt has settled."""
+        while isinstance(way, NodeTarget):
+            if self._stopping:
+                return self._stopped_before()
+            way = self._enter(way.node)
+        return way
+
+    def _enter(self, node_id: str) -> Way:
+        node = self._plan.nodes[node_id]
+        if isinstance(node, DecisionNode):
+            return self._enter_decision(node)
+        if isinstance(node, SplitNode):
+            return self._enter_split(node)
+        assert isinstance(node, StepNode | PartitionedNode)
+        return self._enter_step(node)
+
     # Steps
 
-    def _enter(self, node_id: str) -> Action:
-        while not self._stopping:
-            node = self._plan.nodes[node_id]
-            if isinstance(node, DecisionNode):
-                return self._enter_decision(node)
-            if isinstance(node, SplitNode):
-                return self._enter_split(node)
-            assert isinstance(node, StepNode | PartitionedNode)
-            latest = self._history.latest(node_id)
-            reusable = latest is not None and latest.completed
-            if latest is None or not reusable or node.allow_start_if_complete:
-                if isinstance(node, PartitionedNode):
-                    return self._divide(node, latest)
-                return self._start(node, latest)
-            target = self._reuse(node, latest)
-            if target is None:
-                return self._unmapped(node.id, latest.exit_code)
-            if isinstance(target, Terminal):
-                return self._arrive(target, node.id, None)
-            node_id = target.node
-        return self._end(BatchStatus.STOPPED, None)
+    def _enter_step(self, node: StepNode | PartitionedNode) -> Way:
+        latest = self._history.latest(node.id)
+        if latest is not None and latest.resumed:
+            return self._reuse(node, latest)
+        if latest is None or not latest.completed or node.allow_start_if_complete:
+            if isinstance(node, PartitionedNode):
+                return self._divide(node, latest)
+            return self._start(node, latest)
+        return self._reuse(node, latest)
 
     def _after(self, row: LatestRow, result: StepResult) -> Action:
         if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
@@ -187,44 +189,69 @@ class Traversal(Dividing):
         if target is None:
             return self._unmapped(row.node, result.exit_code)
         self._draft.fold(target)
-        return self._arrive(target, row.node, result.failure)
+        return self._go(self._arrive(target, row.node, result.failure))
 
-    def _reuse(
-        self, node: StepNode | PartitionedNode, latest: LatestRow
-    ) -> Target | None:
+    def _reuse(self, node: StepNode | PartitionedNode, latest: LatestRow) -> Way:
         self._preceding, self._split = latest, None
         self.steps.append(StepReport(latest, reused=True))
         target = self._plan.select(node.id, latest.exit_code)
-        if target is not None:
-            self._draft.decide(
-                node.id,
-                TransitionKind.COMPLETED_STEP_REUSE,
-                latest.exit_code,
-                target,
-                digest=self._history.digest(latest),
-                step_id=latest.step_id,
-                reused=latest.decision,
-            )
-        return target
+        if target is None:
+            return self._unmapped(node.id, latest.exit_code)
+        target = _resumed(target)
+        self._draft.decide(
+            node.id,
+            TransitionKind.COMPLETED_STEP_REUSE,
+            latest.exit_code,
+            target,
+            digest=self._history.digest(latest),
+            step_id=latest.step_id,
+            reused=latest.decision,
+        )
+        return self._arrive(target, node.id, None)
 
     # Splits
 
-    def _enter_split(self, node: SplitNode) -> Action:
+    def _enter_split(self, node: SplitNode) -> Way:
+        stop = self._history.stop(node.join)
+        if stop is not None:
+            lines = recalled(node, self._history)
+            result = joined(node, self._plan.fingerprint, self._history, lines)
+            for line in lines:
+                self.steps.extend(line.steps)
+            return self._meet(node, evolve(result, exit_code=stop[0]), stop)
         if self._draft.empty:
             return self._fork(node)
         return self._commit(lambda _: self._fork(node))
 
     def _fork(self, node: SplitNode) -> Action:
         if self._stopping:
-            return self._end(BatchStatus.STOPPED, None)
+            return self._stopped_before()
         self._splitting = node
         branches = branches_of(node, self._history, self._failures, *self._ids)
         return RunSplit(node, branches)
 
+    def _meet(self, node: SplitNode, result: SplitResult, known: Answer | None) -> Way:
+        self._preceding, self._split = None, result
+        target = self._plan.select(node.join, result.exit_code)
+        if target is None:
+            return self._unmapped(node.join, result.exit_code)
+        if known is not None:
+            target = _resumed(target)
+        self._draft.decide(
+            node.join,
+            TransitionKind.SPLIT_AGGREGATE,
+            result.exit_code,
+            target,
+            digest=result.digest,
+            reused=None if known is None else known[1],
+        )
+        return self._arrive(target, node.join, result.failure)
+
     # Decisions
 
-    def _enter_decision(self, node: DecisionNode) -> Action:
+    def _enter_decision(self, node: DecisionNode) -> Way:
         known = self._history.answer(node.id, self._input_of(node))
+        known = known or self._history.stop(node.id)
         if known is not None:
             return self._decide(node, *known)
         if self._draft.empty:
@@ -233,7 +260,7 @@ class Traversal(Dividing):
 
     def _ask(self, node: DecisionNode) -> Action:
         if self._stopping:
-            return self._end(BatchStatus.STOPPED, None)
+            return self._stopped_before()
         return Decide(node, self._preceding, self._split)
 
     def _input_of(self, node: DecisionNode) -> bytes:
@@ -251,12 +278,12 @@ class Traversal(Dividing):
             preceding,
         )
 
-    def _decide(
-        self, node: DecisionNode, code: str, reused: DecisionRef | None
-    ) -> Action:
+    def _decide(self, node: DecisionNode, code: str, reused: DecisionRef | None) -> Way:
         target = self._plan.select(node.id, code)
         if target is None:
             return self._unmapped(node.id, code)
+        if reused is not None:
+            target = _resumed(target)
         self._draft.decide(
             node.id,
             TransitionKind.DECIDER,
@@ -269,13 +296,13 @@ class Traversal(Dividing):
 
     # Ends
 
-    def _arrive(self, target: Target, source: str, failure: Failure | None) -> Action:
+    def _arrive(self, target: Target, source: str, failure: Failure | None) -> Way:
         match target:
-            case NodeTarget(node):
-                return self._enter(node)
+            case NodeTarget():
+                return target
             case Terminal.COMPLETE:
                 return self._end(BatchStatus.COMPLETED, None)
-            case Terminal.STOP:
+            case Terminal.STOP | Stop():
                 return self._end(BatchStatus.STOPPED, None)
             case Terminal.FAIL:
                 failure = self._failures.fail_terminal(source, failure)
@@ -317,3 +344,8 @@ class Traversal(Dividing):
             counts=self._history.total(),
             failure=failure,
         )
+
+
+def _resumed(target: Target) -> Target:
+    """Give where an attempt goes that comes by a transition of an earlier one."""
+    return NodeTarget(target.resume_at) if isinstance(target, Stop) else target

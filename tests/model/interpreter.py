@@ -12,10 +12,12 @@ from attrs import define, field, frozen
 
 COMPLETE, FAIL, STOP = "COMPLETE", "FAIL", "STOP"
 TERMINALS = (COMPLETE, FAIL, STOP)
+RESUME = ">"
+"""Before a node id: the job stops, and the next launch goes on there."""
 LAUNCHES_MAX = 4
 
 Rules: TypeAlias = Mapping[str, str]
-"""From an exit pattern to a node id or one of the TERMINALS."""
+"""From an exit pattern to a node id, one of the TERMINALS, or RESUME and a node id."""
 
 
 class Odd(Enum):
@@ -103,6 +105,12 @@ class Row:
     code: str
     cite: str | None
     """Names the decision that was made upon it."""
+    target: str | None
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the job stopped upon it, to go on elsewhere."""
+        return self.target is not None and self.target.startswith(RESUME)
 
 
 @frozen
@@ -163,7 +171,8 @@ class Interpreter:
             node = next(one for one in self.nodes if one.id == here)
             if isinstance(node, StepSpec):
                 row = self.latest.get(here)
-                if row is not None and row.status == "COMPLETED" and not node.again:
+                done = row is not None and row.status == "COMPLETED" and not node.again
+                if row is not None and (done or row.resumed):
                     target = self._reuse(node, row)
                 elif node.limit is not None and self._started(here) >= node.limit:
                     return "FAILED/FAILED (start_limit_reached)"
@@ -177,6 +186,8 @@ class Interpreter:
                     return "FAILED/FAILED (decider_failed)"
                 target = self._follow(node, code, preceding, replayed)
                 failure = None
+            if target is not None and target.startswith(RESUME):
+                return "STOPPED/STOPPED"
             match target:
                 case None:
                     return "FAILED/FAILED (unmapped_exit)"
@@ -217,13 +228,14 @@ class Interpreter:
         if target is not None:
             cite = self._decide(step.id, "STEP_EXIT", code, target, None)
         self.rows += 1
-        row = self.latest[step.id] = Row(self.rows, status, code, cite)
+        row = self.latest[step.id] = Row(self.rows, status, code, cite, target)
         return row, target
 
     def _reuse(self, step: StepSpec, row: Row) -> str | None:
         self.steps.append(f"{step.id} {row.status}/{row.code} reused")
         target = choose(self._rules(step), row.code)
         if target is not None:
+            target = target.removeprefix(RESUME)
             kind = "COMPLETED_STEP_REUSE"
             self._decide(step.id, kind, row.code, target, row.cite)
         return target
@@ -236,6 +248,9 @@ class Interpreter:
             same = past.node == node.id and past.preceding == number
             if same and past.target != STOP:
                 return past.code, past.cite
+        for past in reversed(self.answers):
+            if past.node == node.id and past.target.startswith(RESUME):
+                return past.code, past.cite
         outcome = self._call(node)
         return (None if isinstance(outcome, Odd) else outcome), None
 
@@ -244,6 +259,8 @@ class Interpreter:
     ) -> str | None:
         target = choose(node.rules, code)
         if target is not None:
+            if cited is not None:
+                target = target.removeprefix(RESUME)
             cite = self._decide(node.id, "DECIDER", code, target, cited)
             number = None if preceding is None else preceding.number
             self.answers.append(Answer(node.id, number, code, target, cite))

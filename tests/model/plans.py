@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.model.interpreter import (
     COMPLETE,
+    RESUME,
     TERMINALS,
     DecisionSpec,
     Odd,
@@ -28,8 +29,9 @@ from triolet.actors import (
     Step,
     StepContext,
     StepListener,
+    Stop,
 )
-from triolet.storage.model.execution import Terminal
+from triolet.storage.model.execution import End, Terminal
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 7, 7)
 PATTERNS = (
@@ -60,7 +62,8 @@ def _sound(rules: Rules) -> dict[str, str]:
 @lru_cache
 def _rules(later: tuple[str, ...]) -> st.SearchStrategy[dict[str, str]]:
     # Nodes more often than terminals, and mostly a way on: plans shall be deep.
-    targets = st.sampled_from(TERMINALS + later * 2)
+    resumed = tuple(RESUME + node for node in later)
+    targets = st.sampled_from(TERMINALS + later * 2 + resumed[:2])
     rules = st.dictionaries(st.sampled_from(PATTERNS), targets, max_size=3)
     ways = st.sampled_from([*TERMINALS, None, *later[:2] * 5])
     return st.builds(_merged, rules, ways)
@@ -110,7 +113,7 @@ def _reached(nodes: tuple[Spec, ...]) -> tuple[Spec, ...]:
         if node.id not in known:
             continue
         if node.rules is not None:
-            known.update(node.rules.values())
+            known.update(one.removeprefix(RESUME) for one in node.rules.values())
         elif following is not None:
             known.add(following)
     return tuple(node for node in nodes if node.id in known)
@@ -188,8 +191,13 @@ def _look(ctx: StepContext, *outcome: object) -> None:
 _AUDIT = StepListener("audit", before=_look, after=_look)
 
 
-def _then(rules: Rules) -> Mapping[str, str | Terminal]:
-    return {
-        pattern: Terminal[target] if target in TERMINALS else target
-        for pattern, target in rules.items()
-    }
+def _then(rules: Rules) -> Mapping[str, str | End]:
+    return {pattern: _target(target) for pattern, target in rules.items()}
+
+
+def _target(target: str) -> str | End:
+    if target in TERMINALS:
+        return Terminal[target]
+    if target.startswith(RESUME):
+        return Stop(resume_at=target.removeprefix(RESUME))
+    return target

@@ -16,7 +16,7 @@ import pytest
 import trio
 from hypothesis import given, note, settings
 
-from tests.model.interpreter import LAUNCHES_MAX, Interpreter, Launch, Spec
+from tests.model.interpreter import LAUNCHES_MAX, RESUME, Interpreter, Launch, Spec
 from tests.model.plans import Script, described, plans
 from triolet.actors import (
     CompiledJob,
@@ -33,7 +33,7 @@ from triolet.actors.plan.preview import Preview, Verdict
 from triolet.storage.commands import ExecutionDetail
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.errors import Rejection
-from triolet.storage.model.execution import Decision, NodeTarget, Target
+from triolet.storage.model.execution import Decision, NodeTarget, Stop, Target, Terminal
 from triolet.storage.stores import host_clock
 
 LONG = os.environ.get("TRIOLET_LONG") == "1"
@@ -57,7 +57,13 @@ def _options() -> RuntimeOptions:
 
 
 def _target(target: Target) -> str:
-    return target.node if isinstance(target, NodeTarget) else target.name
+    match target:
+        case NodeTarget(node):
+            return node
+        case Stop(node):
+            return RESUME + node
+        case Terminal():
+            return target.name
 
 
 def _decision(made: Decision, attempts: dict[int, int]) -> str:

@@ -272,7 +272,8 @@ def test_a_misspelt_target_is_reported_once() -> None:
 
 def test_targets_and_patterns_have_their_types() -> None:
     assert of_then({"YES": 5, "*": STOP}) == [
-        "'a': the target of 'YES' must be a node id, COMPLETE, FAIL or STOP, not int"
+        "'a': the target of 'YES' must be a node id, COMPLETE, FAIL, STOP or a Stop, "
+        "not int"
     ]
     assert of_then({5: STOP, "*": STOP}) == [
         "'a': a pattern of then must be text, not int"

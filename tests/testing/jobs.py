@@ -32,6 +32,7 @@ from triolet.actors import (
     StepContext,
     StepListener,
     StepOutcome,
+    Stop,
     TableWriter,
 )
 from triolet.actors.testing import Scenario
@@ -96,6 +97,19 @@ def deciding() -> Job:
             Step("skipped", note),
             Step("broken", first_time_broken, then={"*": "last"}),
             Decision("last", answer, then={"YES": "c"}),
+            Step("c", plain),
+        ],
+    )
+
+
+def resuming() -> Job:
+    """Stops twice, each time to go on elsewhere, and fails behind the second stop."""
+    return Job(
+        "resuming",
+        [
+            Step("a", note, then={"*": Stop(resume_at="d")}),
+            Decision("d", answer, then={"YES": Stop(resume_at="b")}),
+            Step("b", first_time_broken, then={"FAILED": Stop("c"), "*": "c"}),
             Step("c", plain),
         ],
     )
@@ -306,6 +320,7 @@ def long_lasting() -> Job:
 STORIES: dict[Callable[[], Job], int] = {
     sequential: 1,
     deciding: 2,
+    resuming: 3,
     failing_once: 2,
     failing_always: 1,
     unmapped: 1,
