@@ -8,9 +8,11 @@ from ...storage.model.parameters import RESERVED_PREFIX
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
+from ..plan.failures import VisitLimitReached
 from ..plan.plan import Plan, SplitNode, steps_inside
 from .formats import counts_text, duration, exit_text, table
 from .partitioning import partitions_reported, reported_lines
+from .visiting import last_visits, left_out, visit_text
 
 _NEXT = {
     BatchStatus.FAILED: "to continue it, mend the cause and give the same command again",
@@ -54,17 +56,18 @@ def report_lines(
 
 def _steps(report: LaunchReport, splits: Mapping[str, str]) -> Iterator[str]:
     """Write the steps; those of branches stand below their split."""
-    nodes: list[str] = []
+    nodes: list[tuple[str, int]] = []
     rows: list[list[str]] = []
-    for step in report.steps:
+    shown = last_visits(report.steps, lambda step: (step.node, step.visit))
+    for step in shown:
         split = splits.get(step.node)
-        if split is not None and split not in nodes:
-            nodes.append(split)
-            rows.append(["  " + split, "", "", "", ""])
-        nodes.append(step.node)
+        if split is not None and (split, step.visit) not in nodes:
+            nodes.append((split, step.visit))
+            rows.append(["  " + visit_text(split, step.visit), "", "", "", ""])
+        nodes.append((step.node, step.visit))
         rows.append(
             [
-                ("  " if split is None else "    ") + step.node,
+                "  " * (1 if split is None else 2) + visit_text(step.node, step.visit),
                 "reused" if step.reused else "run",
                 step.status.value,
                 exit_text(step.status, step.exit_code),
@@ -72,9 +75,10 @@ def _steps(report: LaunchReport, splits: Mapping[str, str]) -> Iterator[str]:
             ]
         )
     partitions = partitions_reported(report)
-    for line, node in zip(table(rows), nodes, strict=True):
+    for line, (node, visit) in zip(table(rows), nodes, strict=True):
         yield line
-        yield from reported_lines(partitions, node)
+        yield from reported_lines(partitions, node, visit)
+    yield from left_out(len(report.steps) - len(shown))
 
 
 def _splits(plan: Plan) -> dict[str, str]:
@@ -103,7 +107,8 @@ def _next(report: LaunchReport) -> str:
 
 def _limited(report: LaunchReport) -> bool:
     failure = report.failure
-    return failure is not None and failure.code == StartLimitReached.code
+    limits = StartLimitReached.code, VisitLimitReached.code
+    return failure is not None and failure.code in limits
 
 
 def outcome_of(report: LaunchReport, *, debug: bool = False) -> str:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from ...storage.commands import Advance, EnlistedWrite
 from ...storage.model.execution import NO_COUNTS, Counts, DecisionRef, Failure
@@ -25,17 +25,18 @@ class OpenStep:
     node: StepNode
     step_id: int
     attempt: int
-    """Which start of this node in the instance it is, from 1."""
+    """Which start of this visit in the instance it is, from 1."""
     status: BatchStatus
     version: int
     counts: Counts = NO_COUNTS
     checkpoint: str | None = None
     context: str | None = None
+    visit: int = 1
 
 
 @frozen
 class LatestRow:
-    """The latest row of a node in the instance, as this attempt knows it."""
+    """The latest row of a node's visit in the instance, as this attempt knows it."""
 
     node: str
     step_id: int
@@ -49,6 +50,7 @@ class LatestRow:
     """The transition that was committed with it, under the same fingerprint."""
     resumed: bool = False
     """That transition was a stop that says where the next attempt goes on."""
+    visit: int = 1
 
     @property
     def completed(self) -> bool:
@@ -83,6 +85,11 @@ class StepReport:
         return self.row.node
 
     @property
+    def visit(self) -> int:
+        """Which visit of the node, from 1; more than one only in a loop."""
+        return self.row.visit
+
+    @property
     def step_id(self) -> int:
         """Of the step execution."""
         return self.row.step_id
@@ -101,6 +108,12 @@ class StepReport:
     def counts(self) -> Counts:
         """What it did to its items, over all attempts."""
         return self.row.counts
+
+    def brief(self) -> "StepReport":
+        """Leave the state of a later visit out: a loop may have many."""
+        if self.visit == 1 or self.row.context is None:
+            return self
+        return evolve(self, row=evolve(self.row, context=None))
 
 
 @frozen
@@ -141,6 +154,7 @@ class PartitionReport:
 
     node: str
     """Of the partitioned step."""
+    visit: int = 1
     key: str
     ordinal: int
     """1, 2, ... in the order of the plan."""
@@ -159,6 +173,7 @@ class PlanPartitions:
     """Ask the planner of a partitioned step; everything that led to it is durable."""
 
     node: PartitionedNode
+    visit: int = 1
 
 
 @frozen
@@ -174,6 +189,7 @@ class RunPartitions:
     """How many partitions there are."""
     counts: Counts
     """Of those that earlier attempts have completed."""
+    visit: int = 1
 
 
 @frozen
@@ -185,6 +201,7 @@ class Decide:
     """The step before; None when there was none."""
     split: SplitResult | None = None
     """The split before, when no step came after it."""
+    visit: int = 1
 
 
 @frozen

@@ -35,6 +35,7 @@ class BranchTraversal(Stepping):
         history: Of the instance; each branch touches its own steps only.
         draft: Of the branch's own commands.
         failures: Makes the failures of routing.
+        visit: Which visit of the split it is.
     """
 
     def __init__(
@@ -43,8 +44,10 @@ class BranchTraversal(Stepping):
         history: History,
         draft: Draft,
         failures: FlowFailures,
+        visit: int,
     ) -> None:
         super().__init__(history, draft)
+        self._visit = visit
         self._nodes = nodes
         self._failures = failures
         self._at = 0
@@ -60,9 +63,10 @@ class BranchTraversal(Stepping):
                 return self._conclude(BatchStatus.STOPPED, ExitCode.STOPPED, None)
             node = self._nodes[self._at]
             self._at += 1
-            latest = self._history.latest(node.id)
+            latest = self._history.latest(node.id, self._visit)
             if latest is None or not latest.completed or node.allow_start_if_complete:
                 return self._start(node, latest)
+            self._history.pass_by(latest)
             self.steps.append(StepReport(latest, reused=True))
             code = latest.exit_code
         return self._conclude(BatchStatus.COMPLETED, code, None)
@@ -98,29 +102,30 @@ def branches_of(
     node: SplitNode,
     history: History,
     failures: FlowFailures,
-    execution_id: int,
-    owner_id: int,
+    ids: tuple[int, int],
+    visit: int,
 ) -> tuple[BranchTraversal, ...]:
     """Make the engines of a split's branches, in the order of declaration."""
     return tuple(
-        BranchTraversal(branch, history, Draft(execution_id, owner_id), failures)
+        BranchTraversal(branch, history, Draft(*ids), failures, visit)
         for branch in node.branches
     )
 
 
-def recalled(node: SplitNode, history: History) -> tuple[LineResult, ...]:
+def recalled(node: SplitNode, history: History, visit: int) -> tuple[LineResult, ...]:
     """Give what came of the branches of a split in an earlier attempt, from their rows."""
-    return tuple(_recalled(branch, history) for branch in node.branches)
+    return tuple(_recalled(branch, history, visit) for branch in node.branches)
 
 
-def _recalled(branch: Sequence[StepNode], history: History) -> LineResult:
+def _recalled(branch: Sequence[StepNode], history: History, visit: int) -> LineResult:
     steps: list[StepReport] = []
     status, code = BatchStatus.COMPLETED, ExitCode.COMPLETED.value
     for node in branch:
-        latest = history.latest(node.id)
+        latest = history.latest(node.id, visit)
         if latest is None:
             status, code = BatchStatus.STOPPED, ExitCode.STOPPED.value
             break
+        history.pass_by(latest)
         steps.append(StepReport(latest, reused=True))
         status, code = latest.status, latest.exit_code
         if not latest.completed:

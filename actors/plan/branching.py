@@ -55,6 +55,7 @@ class Split:
         max_parallel: How many branches run at the same time, at most all.
         on_failure: ``"cancel_siblings"`` or ``"drain_siblings"``: what the failure of
             a branch means to the others.
+        visit_limit: As for a ``Step``.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Split:
     on_failure: FailurePolicy | str = field(
         default=FailurePolicy.CANCEL_SIBLINGS, kw_only=True, converter=_on_failure
     )
+    visit_limit: int | None = field(default=None, kw_only=True)
 
 
 @frozen
@@ -93,6 +95,7 @@ class PartitionedStep:
             a partition means to the others.
         start_limit: How often the node may be started within one instance of the job;
             the worker's own limit is for each partition.
+        visit_limit: As for a ``Step``.
         allow_start_if_complete: Whether a restart plans and runs it again although it
             had completed.
         planner_revision: Changes with the meaning of the planner.
@@ -116,6 +119,7 @@ class PartitionedStep:
         default=FailurePolicy.CANCEL_SIBLINGS, kw_only=True, converter=_on_failure
     )
     start_limit: int | None = field(default=None, kw_only=True)
+    visit_limit: int | None = field(default=None, kw_only=True)
     allow_start_if_complete: bool = field(default=False, kw_only=True)
     factory: Function | None = field(default=None, kw_only=True)
     planner_revision: str = field(default="1", kw_only=True)

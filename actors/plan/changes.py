@@ -17,6 +17,7 @@ from .plan import (
     SplitNode,
     StepNode,
     TaskletDeclaration,
+    visit_limit_of,
 )
 
 
@@ -61,7 +62,7 @@ def _node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
     if _kind(before) != _kind(after):
         yield f"{where} was {with_article(_kind(before))}"
         return
-    old, new = _facts(before), _facts(after)
+    old, new = _all_facts(before), _all_facts(after)
     for what in old:
         if what in new and old[what] != new[what]:
             yield f"{where}: {what} {old[what]} -> {new[what]}"
@@ -79,6 +80,10 @@ def _kind(node: PlanNode) -> str:
             return "join"
         case PartitionedNode():
             return "partitioned step"
+
+
+def _all_facts(node: PlanNode) -> dict[str, str]:
+    return {**_facts(node), "visit limit": str(visit_limit_of(node) or "none")}
 
 
 def _facts(node: PlanNode) -> dict[str, str]:

@@ -87,6 +87,7 @@ class Decision:
         then: Maps exit patterns to targets, as for a step, but without any default.
         revision: Of the decider; it changes with the meaning of the code.
         input_version: Of the input that the decider understands, 1 to 2^32 - 1.
+        visit_limit: As for a ``Step``.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Decision:
     then: Mapping[str, str | End] = field(kw_only=True, converter=targets, hash=False)
     revision: str = field(default="1", kw_only=True)
     input_version: int = field(default=1, kw_only=True)
+    visit_limit: int | None = field(default=None, kw_only=True)
 
 
 Node: TypeAlias = Step | Decision | Split | PartitionedStep

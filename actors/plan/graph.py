@@ -24,6 +24,7 @@ from .plan import (
     Transition,
     node_after,
     steps_inside,
+    visit_limit_of,
 )
 from .suggestion import nearest
 
@@ -160,9 +161,13 @@ def _shape_problems(graph: Graph) -> Iterator[Problem]:
         reason = "is the entry, but a job cannot begin with a split: put a step before"
         yield Problem(graph.entry, reason)
     edges = _edges(graph)
-    for cycle in cycles(edges):
+    for cycle in cycles(_unlimited(graph, edges)):
         path = " -> ".join(map(repr, cycle))
-        yield Problem(cycle[0], f"leads back to itself, which is not allowed: {path}")
+        yield Problem(
+            cycle[0],
+            f"leads back to itself without a limit: {path}; give one of these nodes a "
+            "visit_limit=",
+        )
     for node in unreachable(graph.entry, edges):
         # A join is reached when its split is; any other one was reported already.
         if not isinstance(graph.nodes[node], JoinNode):
@@ -187,6 +192,12 @@ def _edges(graph: Graph) -> Edges:
         meant = (t if t in graph.nodes else nearest(t, graph.nodes) for t in targets)
         edges[name] = tuple(target for target in meant if target is not None)
     return edges
+
+
+def _unlimited(graph: Graph, edges: Edges) -> Edges:
+    """Leave out the nodes with a limit, and what leads to them."""
+    free = {name: None for name in edges if visit_limit_of(graph.nodes[name]) is None}
+    return {name: tuple(t for t in edges[name] if t in free) for name in free}
 
 
 def unreachable(entry: str, edges: Edges) -> tuple[str, ...]:

@@ -59,13 +59,16 @@ def _plan_node(node: Node) -> PlanNode:
         case Step():
             return step_node(node)
         case Decision():
-            return DecisionNode(node.id, node.revision, node.input_version)
+            return DecisionNode(
+                node.id, node.revision, node.input_version, node.visit_limit
+            )
         case Split():
             return SplitNode(
                 node.id,
                 tuple(tuple(map(step_node, branch)) for branch in node.branches),
                 _join_of(node),
                 _policy(node.on_failure),
+                node.visit_limit,
             )
         case PartitionedStep():
             (worker,) = steps_of(node)
@@ -79,6 +82,7 @@ def _plan_node(node: Node) -> PlanNode:
                 failure_policy=_policy(node.on_failure),
                 start_limit=_limit(node.start_limit),
                 allow_start_if_complete=node.allow_start_if_complete,
+                visit_limit=node.visit_limit,
             )
 
 
@@ -105,6 +109,7 @@ def step_node(step: Step) -> StepNode:
         step.allow_start_if_complete,
         tuple(getattr(one, "revision", "1") for one in step.listeners),
         step.restartable,
+        step.visit_limit,
     )
 
 

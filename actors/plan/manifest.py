@@ -24,12 +24,13 @@ from .plan import (
     Transition,
     in_evaluation_order,
     steps_inside,
+    visit_limit_of,
 )
 
 FORMATS = range(2, 5)
 """2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
 of the steps inside of those are chunks, a planner says how many partitions it is, a
-step may not be restarted, or a stop says where to go on."""
+step may not be restarted, a stop says where to go on, or there are loops."""
 MANIFEST_BYTES_MAX = 1_048_576
 
 
@@ -67,6 +68,7 @@ def _format_of(graph: Graph) -> int:
     leading = (one.target for every in graph.transitions.values() for one in every)
     if (
         any(isinstance(target, Stop) for target in leading)
+        or any(visit_limit_of(node) is not None for node in nodes)
         or any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
         or any(node.partition_count is None for node in divided)
         or not all(step.restartable for step in (*steps, *inside))

@@ -5,6 +5,8 @@ What the written form overlooks is found by whoever reads: the bytes then differ
 
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from ...storage.codec import Schema
 from ...storage.model.json import Json, JsonObject
 from .definition import FailurePolicy, InFlight
@@ -18,6 +20,7 @@ from .plan import (
     SplitNode,
     StepNode,
     TaskletDeclaration,
+    visit_limit_of,
 )
 
 _TASKLET: JsonObject = {
@@ -28,6 +31,14 @@ _TASKLET: JsonObject = {
 
 def node_document(node: PlanNode) -> JsonObject:
     """Write a node."""
+    document = _document(node)
+    limit = visit_limit_of(node)
+    if limit is not None:
+        document["visit_limit"] = limit
+    return document
+
+
+def _document(node: PlanNode) -> JsonObject:
     match node:
         case StepNode():
             return _step_document(node)
@@ -118,6 +129,14 @@ def read_node(node: Json) -> PlanNode:
     Raises:
         KeyError, TypeError, ValueError: A member is missing or of the wrong type.
     """
+    read = _read_node(node)
+    limited = isinstance(node, dict) and "visit_limit" in node
+    if isinstance(read, JoinNode) or not limited:
+        return read
+    return evolve(read, visit_limit=number_at(node, "visit_limit"))
+
+
+def _read_node(node: Json) -> PlanNode:
     match text_at(node, "kind"):
         case "decision":
             return DecisionNode(

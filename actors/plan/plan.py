@@ -15,6 +15,8 @@ from ...storage.model.execution import ExitCode, NodeTarget, Stop, Target, Termi
 from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
 from .definition import STATUS_AND_COUNTS, FailurePolicy, InFlight
 
+VISITS_MAX = 100_000
+"""A restart comes by every visit again, and has all their rows in memory."""
 UNLIMITED = (1 << 32) - 1
 """The start limit of a step that may be started as often as needed."""
 
@@ -60,6 +62,7 @@ class StepNode:
     listeners: tuple[str, ...] = ()
     """Revisions, in the order of registration."""
     restartable: bool = True
+    visit_limit: int | None = None
 
 
 @frozen
@@ -69,6 +72,7 @@ class DecisionNode:
     id: str
     revision: str
     input_version: int = 1
+    visit_limit: int | None = None
 
 
 @frozen
@@ -81,6 +85,7 @@ class SplitNode:
     join: str
     """Id of the join node."""
     failure_policy: FailurePolicy = FailurePolicy.CANCEL_SIBLINGS
+    visit_limit: int | None = None
 
 
 @frozen
@@ -106,9 +111,15 @@ class PartitionedNode:
     failure_policy: FailurePolicy = FailurePolicy.CANCEL_SIBLINGS
     start_limit: int = UNLIMITED
     allow_start_if_complete: bool = False
+    visit_limit: int | None = None
 
 
 PlanNode: TypeAlias = StepNode | DecisionNode | SplitNode | JoinNode | PartitionedNode
+
+
+def visit_limit_of(node: PlanNode) -> int | None:
+    """Give how often an attempt may come to a node; a join is visited by its split."""
+    return None if isinstance(node, JoinNode) else node.visit_limit
 
 
 def steps_inside(node: PlanNode) -> tuple[StepNode, ...]:
@@ -133,6 +144,11 @@ class Transition:
     @matcher.default
     def _compiled(self) -> Matcher:
         return Matcher.of(self.pattern)
+
+
+def resumed(target: Target) -> Target:
+    """Give where an attempt goes that comes by a transition of an earlier one."""
+    return NodeTarget(target.resume_at) if isinstance(target, Stop) else target
 
 
 def in_evaluation_order(transitions: Iterable[Transition]) -> tuple[Transition, ...]:

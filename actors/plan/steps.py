@@ -151,7 +151,10 @@ class Step:
             pattern ``*`` is any text and ``?`` one character; the more specific pattern
             wins.
         start_limit: How often the step may be started within one instance of the job,
-            1 to 2^32 - 1. None: as often as needed.
+            1 to 2^32 - 1; in a loop, each visit. None: as often as needed.
+        visit_limit: How often an attempt may come to the node, 1 to 100,000; needed on
+            every way that leads back to where it began. None: once, or as often as
+            such a node allows. A visit too many fails the job.
         allow_start_if_complete: Whether a restart runs the step again although it had
             completed.
         restartable: False keeps a step that began in an earlier attempt and did not
@@ -176,6 +179,7 @@ class Step:
         default=None, kw_only=True, converter=targets_if_any, hash=False
     )
     start_limit: int | None = field(default=None, kw_only=True)
+    visit_limit: int | None = field(default=None, kw_only=True)
     allow_start_if_complete: bool = field(default=False, kw_only=True)
     restartable: bool = field(default=True, kw_only=True)
     listeners: tuple[StepListener, ...] = field(

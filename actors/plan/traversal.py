@@ -7,6 +7,7 @@ command wherever that order allows it.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 from attrs import evolve
@@ -43,10 +44,19 @@ from .actions import (
 from .branch import branches_of, joined, recalled
 from .dividing import Dividing
 from .draft import next_step
-from .failures import FlowFailures, StartRefusal
+from .failures import FlowFailures, StartRefusal, VisitLimitReached
 from .history import Answer, History
-from .plan import DecisionNode, PartitionedNode, Plan, SplitNode, StepNode
+from .plan import (
+    DecisionNode,
+    PartitionedNode,
+    Plan,
+    SplitNode,
+    StepNode,
+    resumed,
+    visit_limit_of,
+)
 from .stepping import exit_of
+from .visits import Visits
 
 Way: TypeAlias = NodeTarget | Action
 """The next node, or what has to be done before there is one."""
@@ -98,6 +108,7 @@ class Traversal(Dividing):
         self._splitting: SplitNode | None = None
         self._heard = heard
         self._concluding: Conclude | None = None
+        self._visits = Visits()
 
     # What the actor calls
 
@@ -107,6 +118,8 @@ class Traversal(Dividing):
         if self._opened.first is not None:
             node = self._plan.nodes[entry]
             assert isinstance(node, StepNode)
+            self._visits.come_to(entry)
+            self._visits.settle()
             return self._started(node, self._opened.first)
         return self._go(NodeTarget(entry))
 
@@ -119,11 +132,11 @@ class Traversal(Dividing):
         node, self._splitting = self._splitting, None
         assert node is not None, "no split was to be run"
         for branch in branches:
-            self.steps.extend(branch.steps)
+            self.steps.extend(step.brief() for step in branch.steps)
         result = joined(node, self._plan.fingerprint, self._history, branches)
         if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
             return self._end(result.status, result.failure)
-        known = self._history.answer(node.join, result.digest)
+        known = self._history.answer(node.join, self._visit, result.digest)
         return self._go(self._meet(node, result, known))
 
     def refused(self, failure: Failure) -> Action:
@@ -147,8 +160,17 @@ class Traversal(Dividing):
 
     def state_of(self, node: str) -> str | None:
         """Give the envelope of the state that a node committed last, if any."""
-        latest = self._history.latest(node)
-        return None if latest is None else latest.context
+        last = self._history.last(node)
+        return None if last is None else last.context
+
+    def committed(self, reply: Advanced) -> Action:
+        """Take in that the command is durable."""
+        self._visits.settle()
+        return super().committed(reply)
+
+    def _take_back(self) -> None:
+        self._visits.take_back()
+        super()._take_back()
 
     # Nodes
 
@@ -157,11 +179,21 @@ class Traversal(Dividing):
         while isinstance(way, NodeTarget):
             if self._stopping:
                 return self._stopped_before()
+            if self._draft.full:
+                return self._commit(partial(self._further, way))
             way = self._enter(way.node)
         return way
 
+    def _further(self, way: Way, _: Advanced) -> Action:
+        return self._go(way)
+
     def _enter(self, node_id: str) -> Way:
         node = self._plan.nodes[node_id]
+        limit = visit_limit_of(node)
+        if limit is not None and self._visits.next_of(node_id) > limit:
+            failure = self._failures.not_started(VisitLimitReached(node_id, limit))
+            return self._end(BatchStatus.FAILED, failure)
+        self._visit = self._visits.come_to(node_id)
         if isinstance(node, DecisionNode):
             return self._enter_decision(node)
         if isinstance(node, SplitNode):
@@ -172,7 +204,7 @@ class Traversal(Dividing):
     # Steps
 
     def _enter_step(self, node: StepNode | PartitionedNode) -> Way:
-        latest = self._history.latest(node.id)
+        latest = self._history.latest(node.id, self._visit)
         if latest is not None and latest.resumed:
             return self._reuse(node, latest)
         if latest is None or not latest.completed or node.allow_start_if_complete:
@@ -182,6 +214,7 @@ class Traversal(Dividing):
         return self._reuse(node, latest)
 
     def _after(self, row: LatestRow, result: StepResult) -> Action:
+        self.steps[-1] = self.steps[-1].brief()
         if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
             return self._end(result.status, result.failure)
         self._preceding, self._split = row, None
@@ -193,17 +226,19 @@ class Traversal(Dividing):
 
     def _reuse(self, node: StepNode | PartitionedNode, latest: LatestRow) -> Way:
         self._preceding, self._split = latest, None
-        self.steps.append(StepReport(latest, reused=True))
+        self._history.pass_by(latest)
+        self.steps.append(StepReport(latest, reused=True).brief())
         target = self._plan.select(node.id, latest.exit_code)
         if target is None:
             return self._unmapped(node.id, latest.exit_code)
-        target = _resumed(target)
+        target = resumed(target)
         self._draft.decide(
             node.id,
             TransitionKind.COMPLETED_STEP_REUSE,
             latest.exit_code,
             target,
             digest=self._history.digest(latest),
+            visit=self._visit,
             step_id=latest.step_id,
             reused=latest.decision,
         )
@@ -212,12 +247,12 @@ class Traversal(Dividing):
     # Splits
 
     def _enter_split(self, node: SplitNode) -> Way:
-        stop = self._history.stop(node.join)
+        stop = self._history.answer(node.join, self._visit, None)
         if stop is not None:
-            lines = recalled(node, self._history)
+            lines = recalled(node, self._history, self._visit)
             result = joined(node, self._plan.fingerprint, self._history, lines)
             for line in lines:
-                self.steps.extend(line.steps)
+                self.steps.extend(step.brief() for step in line.steps)
             return self._meet(node, evolve(result, exit_code=stop[0]), stop)
         if self._draft.empty:
             return self._fork(node)
@@ -227,7 +262,9 @@ class Traversal(Dividing):
         if self._stopping:
             return self._stopped_before()
         self._splitting = node
-        branches = branches_of(node, self._history, self._failures, *self._ids)
+        branches = branches_of(
+            node, self._history, self._failures, self._ids, self._visit
+        )
         return RunSplit(node, branches)
 
     def _meet(self, node: SplitNode, result: SplitResult, known: Answer | None) -> Way:
@@ -236,13 +273,14 @@ class Traversal(Dividing):
         if target is None:
             return self._unmapped(node.join, result.exit_code)
         if known is not None:
-            target = _resumed(target)
+            target = resumed(target)
         self._draft.decide(
             node.join,
             TransitionKind.SPLIT_AGGREGATE,
             result.exit_code,
             target,
             digest=result.digest,
+            visit=self._visit,
             reused=None if known is None else known[1],
         )
         return self._arrive(target, node.join, result.failure)
@@ -250,18 +288,17 @@ class Traversal(Dividing):
     # Decisions
 
     def _enter_decision(self, node: DecisionNode) -> Way:
-        known = self._history.answer(node.id, self._input_of(node))
-        known = known or self._history.stop(node.id)
+        known = self._history.answer(node.id, self._visit, self._input_of(node))
         if known is not None:
             return self._decide(node, *known)
         if self._draft.empty:
-            return Decide(node, self._preceding, self._split)
+            return self._ask(node)
         return self._commit(lambda _: self._ask(node))
 
     def _ask(self, node: DecisionNode) -> Action:
         if self._stopping:
             return self._stopped_before()
-        return Decide(node, self._preceding, self._split)
+        return Decide(node, self._preceding, self._split, self._visit)
 
     def _input_of(self, node: DecisionNode) -> bytes:
         before = self._preceding
@@ -276,6 +313,7 @@ class Traversal(Dividing):
             self._opened.instance_id,
             self._parameters,
             preceding,
+            self._visit,
         )
 
     def _decide(self, node: DecisionNode, code: str, reused: DecisionRef | None) -> Way:
@@ -283,13 +321,14 @@ class Traversal(Dividing):
         if target is None:
             return self._unmapped(node.id, code)
         if reused is not None:
-            target = _resumed(target)
+            target = resumed(target)
         self._draft.decide(
             node.id,
             TransitionKind.DECIDER,
             code,
             target,
             digest=self._input_of(node),
+            visit=self._visit,
             reused=reused,
         )
         return self._arrive(target, node.id, None)
@@ -344,8 +383,3 @@ class Traversal(Dividing):
             counts=self._history.total(),
             failure=failure,
         )
-
-
-def _resumed(target: Target) -> Target:
-    """Give where an attempt goes that comes by a transition of an earlier one."""
-    return NodeTarget(target.resume_at) if isinstance(target, Stop) else target

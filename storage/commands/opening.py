@@ -71,11 +71,14 @@ class Snapshot:
     decisions: tuple[Decision, ...] = ()
     """Of deciders and joins, newest first."""
     partitions: tuple[PartitionExecution, ...] = ()
-    """The latest plan of each node that has one, by manager and ordinal."""
+    """The latest plan of each node and visit that has one, by manager and ordinal."""
 
-    def partitions_of(self, node: str) -> tuple[PartitionExecution, ...]:
+    def partitions_of(
+        self, node: str, visit: int = 1
+    ) -> tuple[PartitionExecution, ...]:
         """Give the latest plan of a node; empty when it has none."""
-        return tuple(one for one in self.partitions if one.node == node)
+        key = node, visit
+        return tuple(one for one in self.partitions if (one.node, one.visit) == key)
 
 
 @frozen(kw_only=True)

@@ -304,12 +304,15 @@ def test_ambiguous_patterns_are_named() -> None:
 
 def test_cycles_are_refused_with_their_path() -> None:
     assert of_then({"*": "a"}) == [
-        "'a': leads back to itself, which is not allowed: 'a' -> 'a'"
+        "'a': leads back to itself without a limit: 'a' -> 'a'; "
+        "give one of these nodes a visit_limit="
     ]
     loop = [decision("b", YES="c"), decision("c", AGAIN="b", OUT="a", NO=COMPLETE)]
     assert found(decision("a", YES="b"), *loop) == [
-        "'b': leads back to itself, which is not allowed: 'b' -> 'c' -> 'b'",
-        "'a': leads back to itself, which is not allowed: 'a' -> 'b' -> 'c' -> 'a'",
+        "'b': leads back to itself without a limit: 'b' -> 'c' -> 'b'; "
+        "give one of these nodes a visit_limit=",
+        "'a': leads back to itself without a limit: 'a' -> 'b' -> 'c' -> 'a'; "
+        "give one of these nodes a visit_limit=",
     ]
 
 
