@@ -382,6 +382,7 @@ def new_decisions(draw: st.DrawFn, dump: Dump, sequence: int) -> NewDecision:
     return NewDecision(
         sequence=draw(st.integers(1, 4)) if flaw == "sequence" else sequence,
         source=draw(st.sampled_from(NODES)),
+        visit=draw(st.sampled_from([1, 1, 2])),
         step_id=NONSENSE if flaw == "step" else draw(st.sampled_from([None, *steps])),
         kind=draw(st.sampled_from([TransitionKind.DECIDER, *TransitionKind])),
         outcome="YES",

@@ -134,6 +134,13 @@ def jobs(draw: st.DrawFn) -> Job:
         )
     nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
     nodes += [_node(draw, one, rules[one]) for one in ids[1:]]
+    if draw(st.booleans()):
+        # Now there may be ways back, too.
+        limit = draw(st.integers(1, 100_000))
+        nodes = [evolve(node, visit_limit=limit) for node in nodes]
+        last = nodes[-1]
+        back = {**(last.then or {}), "AGAIN": draw(st.sampled_from(ids))}
+        nodes[-1] = evolve(last, then=back)
     return Job("drawn", nodes)
 
 
