@@ -164,6 +164,7 @@ if TYPE_CHECKING:
     from .plan.definition import Split as Split
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
+    from .plan.definition import Stop as Stop
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 
@@ -327,6 +328,7 @@ __all__ = [
     "StepOutcome",
     "StepReport",
     "StepUnknown",
+    "Stop",
     "StoreError",
     "StoreGone",
     "StoreLocked",

@@ -132,6 +132,7 @@ class Flow(Walk):
             execution=self._environment.context,
             node=node.id,
             partitions=node.partition_count,
+            visit=action.visit,
         )
         self._asking = (node.id, planner)
         try:
@@ -155,6 +156,7 @@ class Flow(Walk):
             node=decision.id,
             preceding=None if action.preceding is None else _seen(action.preceding),
             split=None if action.split is None else _joined(action.split),
+            visit=action.visit,
         )
         self._asking = (decision.id, decision.decider)
         try:

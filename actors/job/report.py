@@ -70,14 +70,14 @@ class LaunchReport:
     """Of a restart: the parameters that are those of the restarted execution. The
     others were given, or are defaults."""
 
-    def step(self, node: str) -> StepReport:
-        """Give the report of one node.
+    def step(self, node: str, visit: int = 1) -> StepReport:
+        """Give the report of one node, in a loop that of one visit.
 
         Raises:
             StepNotReported: This attempt did not come by that node.
         """
         for report in self.steps:
-            if report.node == node:
+            if (report.node, report.visit) == (node, visit):
                 return report
         known = dict.fromkeys(report.node for report in self.steps)
         raise StepNotReported(node, tuple(known))

@@ -288,6 +288,7 @@ class Walk:
             partition=self._partition_of(),
             step_id=row.step_id,
             step_attempt=row.attempt,
+            visit=row.visit,
             state=state_for(row),
             progress=partial(self._progressed, row),
         )
