@@ -232,6 +232,7 @@ def _planned(action: RunPartitions) -> Event:
     return Event(
         kind=EventKind.PARTITIONS_PLANNED,
         node=action.node.id,
+        visit=action.visit,
         step_id=action.manager_id,
         counts=action.counts,
         total=action.total,

@@ -302,6 +302,7 @@ class Walk:
                 Event(
                     kind=EventKind.STEP_STARTED,
                     node=step.id,
+                    visit=row.visit,
                     step_id=row.step_id,
                     counts=row.counts,
                 )

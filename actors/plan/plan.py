@@ -16,7 +16,7 @@ from ...storage.model.patterns import Matcher, Specificity, is_literal, specific
 from .definition import STATUS_AND_COUNTS, FailurePolicy, InFlight
 
 VISITS_MAX = 100_000
-"""A restart comes by every visit again, and has all their rows in memory."""
+"""A restart comes by every visit again and has all their rows in memory, some 3 KB each."""
 UNLIMITED = (1 << 32) - 1
 """The start limit of a step that may be started as often as needed."""
 
