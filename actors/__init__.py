@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from .job.report import JobFailed as JobFailed
     from .job.report import LaunchReport as LaunchReport
     from .job.report import StepNotReported as StepNotReported
+    from .job.restarting import ChildExecution as ChildExecution
     from .job.restarting import OtherInstance as OtherInstance
     from .job.serving import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
@@ -164,6 +165,8 @@ if TYPE_CHECKING:
     from .plan.definition import Split as Split
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
+    from .plan.job_steps import FromParent as FromParent
+    from .plan.job_steps import JobStep as JobStep
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 else:
@@ -184,6 +187,7 @@ else:
 
 _HOMES = (
     ".plan.definition",
+    ".plan.job_steps",
     "..storage.model.errors",
     "..storage.model.status",
     "..storage.model.execution",
@@ -224,6 +228,7 @@ __all__ = [
     "AlreadyRunning",
     "BatchStatus",
     "BranchObservation",
+    "ChildExecution",
     "Chunk",
     "ChunkKey",
     "CommitOutcomeUnknown",
@@ -270,6 +275,7 @@ __all__ = [
     "Failure",
     "FailureCategory",
     "FailurePolicy",
+    "FromParent",
     "IllegalTransition",
     "InFlight",
     "IncompatibleDefinition",
@@ -286,6 +292,7 @@ __all__ = [
     "JobListener",
     "JobNotMade",
     "JobOutcome",
+    "JobStep",
     "JsonObject",
     "LaunchLost",
     "LaunchPage",

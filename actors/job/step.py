@@ -18,10 +18,12 @@ from ...storage.model.status import BatchStatus, FailureCategory
 from ..kernel.storage_actor import StorageActor
 from ..plan.actions import OpenStep, StepResult
 from ..plan.definition import Chunk, Exit, OnStop, Step, StepListener
+from ..plan.job_steps import ChildJob
 from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where, is_async
 from .context import JobContext, StepContext, StepOutcome, payload_of
 from .events import Announcer, Event, EventKind
 from .loop_watch import LoopWatch
+from .nested import OpenChild
 
 log = logging.getLogger("triolet.job")
 
@@ -43,6 +45,7 @@ class Environment:
     watch: LoopWatch
     nursery: trio.Nursery
     """Of the runtime."""
+    open_child: OpenChild
     patience: float
     """Seconds for which reading may keep the event loop."""
 
@@ -67,7 +70,7 @@ class TaskletRun:
 
     async def run(self) -> StepResult:
         """Call the tasklet once."""
-        assert not isinstance(self.step.work, Chunk)
+        assert not isinstance(self.step.work, Chunk | ChildJob)
         where = Where(self.step.id, "tasklet_failed")
         before = canonical_json(self.ctx.state) if self.ctx.state else "{}"
         returned = await self.boundary.call(where, self.step.work, self.ctx)

@@ -8,8 +8,9 @@ from ...storage.model.execution import Target, Terminal
 from .manifest import read_manifest
 from .plan import (
     UNLIMITED,
-    ChunkDeclaration,
     DecisionNode,
+    Declaration,
+    JobDeclaration,
     JoinNode,
     PartitionedNode,
     Plan,
@@ -18,6 +19,9 @@ from .plan import (
     StepNode,
     TaskletDeclaration,
 )
+
+SHOWN_DIGITS = 12
+"""Of a fingerprint, as in the label that is derived from it."""
 
 
 def describe_changes(stored: str, proposed: str) -> tuple[str, ...]:
@@ -125,7 +129,15 @@ def _start_facts(node: StepNode | PartitionedNode) -> dict[str, str]:
     }
 
 
-def _declaration_facts(one: TaskletDeclaration | ChunkDeclaration) -> dict[str, str]:
+def _declaration_facts(one: Declaration) -> dict[str, str]:
+    if isinstance(one, JobDeclaration):
+        return {
+            "work": "job",
+            "job": repr(one.job),
+            "definition of the job": one.fingerprint.hex()[:SHOWN_DIGITS],
+            "revision": repr(one.revision),
+            "exits": repr(dict(one.exits)),
+        }
     if isinstance(one, TaskletDeclaration):
         return {"work": "tasklet", "revision": repr(one.revision)}
     return {

@@ -10,6 +10,7 @@ from ...storage.model.execution import ExitCode, NodeTarget, Target, Terminal
 from ...storage.model.patterns import ANY_TEXT
 from .bindings import delivery_of
 from .checks import texts
+from .children import child_declaration
 from .definition import (
     Chunk,
     Decision,
@@ -21,11 +22,13 @@ from .definition import (
     Step,
 )
 from .graph import Graph
+from .job_steps import ChildJob
 from .naming import steps_of
 from .plan import (
     UNLIMITED,
     ChunkDeclaration,
     DecisionNode,
+    Declaration,
     DeliveryMode,
     JoinNode,
     PartitionedNode,
@@ -108,8 +111,10 @@ def step_node(step: Step) -> StepNode:
     )
 
 
-def _declaration(step: Step) -> TaskletDeclaration | ChunkDeclaration:
+def _declaration(step: Step) -> Declaration:
     chunk = step.work
+    if isinstance(chunk, ChildJob):
+        return child_declaration(chunk, step.revision)
     if not isinstance(chunk, Chunk):
         return TaskletDeclaration(step.revision)
     return ChunkDeclaration(

@@ -18,6 +18,7 @@ from .node_documents import items_at, member_at, node_document, read_node, text_
 from .plan import (
     ChunkDeclaration,
     DecisionNode,
+    JobDeclaration,
     PartitionedNode,
     Plan,
     StepNode,
@@ -28,8 +29,8 @@ from .plan import (
 
 FORMATS = range(2, 5)
 """2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
-of the steps inside of those are chunks, a planner says how many partitions it is, or a
-step may not be restarted."""
+of the steps inside of those are chunks, a planner says how many partitions it is, a
+step may not be restarted, or it runs another job."""
 MANIFEST_BYTES_MAX = 1_048_576
 
 
@@ -67,6 +68,9 @@ def _format_of(graph: Graph) -> int:
     if (
         any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
         or any(node.partition_count is None for node in divided)
+        or any(
+            isinstance(step.declaration, JobDeclaration) for step in (*steps, *inside)
+        )
         or not all(step.restartable for step in (*steps, *inside))
     ):
         return 4

@@ -11,6 +11,7 @@ from ...storage.model.execution import NodeTarget, Target, Terminal
 from ...storage.model.status import BatchStatus
 from .plan import (
     DecisionNode,
+    JobDeclaration,
     JoinNode,
     PartitionedNode,
     Plan,
@@ -37,7 +38,7 @@ def mermaid_lines(
     """Draw a plan from top to bottom.
 
     Args:
-        plan: Steps are boxes, decisions are diamonds, ends are stadiums. A split is a
+        plan: Steps are boxes, those that run a job slanted ones, decisions are diamonds, ends are stadiums. A split is a
             frame around its branches, its join a hexagon; a partitioned step has a
             double border.
         statuses: Of the nodes that an execution came by; a class for each.
@@ -69,7 +70,7 @@ def _node_lines(
     number, label = numbers[node.id], _label(node.id)
     match node:
         case StepNode():
-            yield f'  {number}["{label}"]'
+            yield f"  {number}{_step_box(node)}"
         case DecisionNode():
             yield f'  {number}{{"{label}"}}'
         case JoinNode():
@@ -83,11 +84,18 @@ def _node_lines(
             yield f'  subgraph {number}["{label}"]'
             for branch in node.branches:
                 for step in branch:
-                    yield f'    {numbers[step.id]}["{_label(step.id)}"]'
+                    yield f"    {numbers[step.id]}{_step_box(step)}"
                 for one, following in pairwise(branch):
                     yield f"    {numbers[one.id]} --> {numbers[following.id]}"
             yield "  end"
             yield f"  {number} --> {numbers[node.join]}"
+
+
+def _step_box(step: StepNode) -> str:
+    label = _label(step.id)
+    if isinstance(step.declaration, JobDeclaration):
+        return f'[/"{label}: job {_label(step.declaration.job)}"/]'
+    return f'["{label}"]'
 
 
 def _label(text: str) -> str:

@@ -11,7 +11,9 @@ from .definition import FailurePolicy, InFlight
 from .plan import (
     ChunkDeclaration,
     DecisionNode,
+    Declaration,
     DeliveryMode,
+    JobDeclaration,
     JoinNode,
     PartitionedNode,
     PlanNode,
@@ -23,6 +25,13 @@ from .plan import (
 _TASKLET: JsonObject = {
     "delivery_mode": "best_effort",
     "transaction_boundary": "tasklet_completion",
+}
+
+
+_WORK_KINDS: dict[type, str] = {
+    TaskletDeclaration: "tasklet",
+    ChunkDeclaration: "chunk",
+    JobDeclaration: "job",
 }
 
 
@@ -62,7 +71,6 @@ def node_document(node: PlanNode) -> JsonObject:
 
 
 def _step_document(node: StepNode) -> JsonObject:
-    is_chunk = isinstance(node.declaration, ChunkDeclaration)
     return {
         "id": node.id,
         "kind": "step",
@@ -71,7 +79,7 @@ def _step_document(node: StepNode) -> JsonObject:
         "start": _start_document(node),
         "step": {
             "declaration": _declaration_document(node.declaration),
-            "kind": "chunk" if is_chunk else "tasklet",
+            "kind": _WORK_KINDS[type(node.declaration)],
             "name": node.name,
         },
     }
@@ -87,7 +95,14 @@ def _start_document(node: StepNode | PartitionedNode) -> JsonObject:
     return start
 
 
-def _declaration_document(one: TaskletDeclaration | ChunkDeclaration) -> JsonObject:
+def _declaration_document(one: Declaration) -> JsonObject:
+    if isinstance(one, JobDeclaration):
+        return {
+            "component": one.revision,
+            "exits": dict(one.exits),
+            "fingerprint": one.fingerprint.hex(),
+            "job": one.job,
+        }
     if isinstance(one, TaskletDeclaration):
         return {"component": one.revision, **_TASKLET}
     document: JsonObject = {
@@ -187,8 +202,10 @@ def _read_allowed(node: Json) -> bool:
     return allow
 
 
-def _read_declaration(step: Json) -> TaskletDeclaration | ChunkDeclaration:
+def _read_declaration(step: Json) -> Declaration:
     one = member_at(step, "declaration")
+    if text_at(step, "kind") == "job":
+        return _read_job(one)
     if text_at(step, "kind") == "tasklet":
         return TaskletDeclaration(text_at(one, "component"))
     in_flight = InFlight.FINISH_CHUNK
@@ -204,6 +221,18 @@ def _read_declaration(step: Json) -> TaskletDeclaration | ChunkDeclaration:
         checkpoint_revision=text_at(one, "components", "checkpoint"),
         checkpoint=_read_schema(member_at(one, "checkpoint")),
         context=_read_schema(member_at(one, "context")),
+    )
+
+
+def _read_job(one: Json) -> JobDeclaration:
+    exits = member_at(one, "exits")
+    if not isinstance(exits, dict):
+        raise TypeError("exits")
+    return JobDeclaration(
+        text_at(one, "job"),
+        bytes.fromhex(text_at(one, "fingerprint")),
+        text_at(one, "component"),
+        tuple((code, text_at(exits, code)) for code in sorted(exits)),
     )
 
 
