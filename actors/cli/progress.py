@@ -44,7 +44,7 @@ class Progress:
     _running: dict[int | str | None, Running | Divided] = field(
         factory=dict, init=False
     )
-    """Steps by their execution, partitioned ones by their node."""
+    """Steps by their execution, partitioned ones by their place."""
     _wrote: float = field(default=float("-inf"), init=False)
     _block: Block = field(init=False)
     _lock: RLock = field(factory=RLock, init=False)
@@ -97,7 +97,7 @@ class Progress:
             case EventKind.PARTITIONS_PLANNED:
                 total, completed = event.total or 0, event.completed or 0
                 divided = Divided(node, self.clock(), total, completed)
-                self._begin(node, divided)
+                self._begin(_place(event), divided)
                 if completed:
                     self.note(f"{node}: continues after {divided.share}")
             case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
@@ -106,7 +106,8 @@ class Progress:
                     running.hear(event)
                     self.tick()
             case EventKind.STEP_RESULT_COMMITTED:
-                key = event.step_id if event.step_id in self._running else node
+                by_step = event.step_id in self._running
+                key = event.step_id if by_step else _place(event)
                 ended = self._running.pop(key, None)
                 if ended is not None:
                     self.note(ended.ending(event, self.clock()))
@@ -124,7 +125,7 @@ class Progress:
         self._running[key] = what
 
     def _partition(self, event: Event) -> None:
-        divided = self._running.get(event.node)
+        divided = self._running.get(_place(event))
         if not isinstance(divided, Divided):
             return
         divided.hear(event, self.clock())
@@ -136,3 +137,8 @@ class Progress:
             case EventKind.STOP_WAITING if divided.stuck == 1:
                 self.note(f"{which}: {event.message}; {_AGAIN}")
         self.tick()
+
+
+def _place(event: Event) -> str:
+    """Name a node, which a job and its child may both have."""
+    return f"{event.execution_id}: {event.node}"

@@ -16,8 +16,10 @@ from ...storage.model.execution import (
     StepExecution,
     Terminal,
 )
+from ...storage.model.lineage import lineage_of, without_lineage
 from ...storage.model.parameters import JobParameter, ParameterKind
 from ...storage.model.status import BatchStatus
+from ..job.nested import child_of
 from ..job.wording import failure_text
 from ..kernel.liveness import is_alive
 from .answers import Answer
@@ -88,10 +90,13 @@ def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
     yield f"  instance {execution.instance_id}, attempt {execution.attempt}" + (
         "" if execution.restart_of is None else f", continues {execution.restart_of}"
     )
+    lineage = lineage_of(execution.parameters)
+    if lineage is not None:
+        yield f"  run by step {lineage.node} of execution {lineage.execution_id}"
     yield f"  revision {execution.revision}"
     yield f"  started {instant(execution.started_at)} UTC, " + _end(execution)
     yield f"  owner: {owner_text(detail)}"
-    for parameter in execution.parameters:
+    for parameter in without_lineage(execution.parameters):
         yield "  parameter " + parameter_text(parameter)
     if execution.failure is not None:
         yield "  failure: " + failure_text(execution.failure)
@@ -155,6 +160,9 @@ def _steps(
     ]
     for line, step in zip(table(rows), steps, strict=True):
         yield line
+        child = child_of(step)
+        if child is not None:
+            yield f"    job {child.job}: execution {child.execution_id}"
         if step.failure is not None:
             yield "    failure: " + failure_text(step.failure)
         yield from shown_lines(partitions, step.node)

@@ -6,15 +6,35 @@ from typing import Final, Protocol, TypeAlias
 from attrs import frozen
 
 from ...storage.model.errors import InternalError
+from ...storage.model.execution import StepExecution
 from ...storage.model.parameters import ParameterSet
 from ..kernel.inspecting import ActorState
 from ..kernel.stop import StopToken
 from ..kernel.storage_actor import StorageActor
 from ..plan.compile import CompiledJob
+from .context import payload_of
 from .report import LaunchReport
 
 CHILD_STATE: Final = "triolet.child"
 """The member of a step's state that names the job and the execution that it ran."""
+
+
+@frozen
+class RanChild:
+    """Which execution a step ran."""
+
+    job: str
+    execution_id: int
+
+
+def child_of(step: StepExecution) -> RanChild | None:
+    """Tell which execution a step ran, once it has ended; None when it ran none."""
+    if step.context is None or CHILD_STATE not in step.context:
+        return None
+    match payload_of(step.context, step.node).get(CHILD_STATE):
+        case {"job": str(job), "execution_id": int(execution_id)}:
+            return RanChild(job, execution_id)
+    return None
 
 
 @frozen(kw_only=True)

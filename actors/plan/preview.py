@@ -30,7 +30,7 @@ from .actions import (
     StepResult,
 )
 from .branch import BranchTraversal
-from .plan import Plan
+from .plan import JobDeclaration, Plan
 from .stepping import Stepping
 from .traversal import Traversal
 
@@ -152,7 +152,10 @@ class _Walk:
         match action:
             case RunStep(step):
                 node = step.node.id
-                self.nodes.append(PreviewedNode(node, Verdict.RUN, self._why(node)))
+                why = self._why(node)
+                if isinstance(step.node.declaration, JobDeclaration):
+                    why = f"{why}; it runs job {step.node.declaration.job}"
+                self.nodes.append(PreviewedNode(node, Verdict.RUN, why))
                 return engine.stepped(
                     StepResult(
                         status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED
