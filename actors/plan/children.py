@@ -87,10 +87,14 @@ def _default_way(node: Node) -> bool:
 
 def _child_reasons(job: Job, child: ChildJob) -> Iterator[str]:
     yield from _exit_reasons(child)
-    if isinstance(child.parameters, Mapping):
+    given: object = child.parameters
+    if isinstance(given, Mapping):
         yield from _parameter_reasons(job, child)
+    elif not callable(given):
+        kind = type(given).__name__
+        yield f"the parameters must be a dict or a function, not {kind}"
     else:
-        yield from function_reasons(child.parameters, "parameters")
+        yield from function_reasons(given, "function of parameters")
     if child.compiled is None:
         return
     inside = set(_names(child.compiled))
