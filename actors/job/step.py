@@ -260,6 +260,9 @@ class StepRun:
 
 def still_running(node: str, work: object) -> Event:
     """Tell that the code of a node was cancelled and goes on nevertheless."""
+    if isinstance(work, ChildJob):
+        # A child is never cancelled by a stop, only what comes before it.
+        work = work.parameters
     if is_async(work):
         why = "was cancelled and has not ended"
     else:

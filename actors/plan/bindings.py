@@ -53,11 +53,14 @@ def decision_reasons(decision: Decision) -> Iterator[str]:
 
 def step_reasons(step: Step) -> Iterator[str]:
     """Say what is wrong with all that a step binds, and with its settings."""
-    if isinstance(step.work, Chunk):
-        yield from _chunk_reasons(step.work)
+    work: object = step.work
+    if isinstance(work, Chunk):
+        yield from _chunk_reasons(work)
         yield from _chunk_step_reasons(step)
-    elif not isinstance(step.work, ChildJob):
-        yield from function_reasons(step.work, "work")
+    elif isinstance(work, Job):
+        yield "the work is a job: use JobStep instead of Step"
+    elif not isinstance(work, ChildJob):
+        yield from function_reasons(work, "work")
         if step.write is not None:
             yield from function_reasons(step.write, "write function")
     for listener in step.listeners:

@@ -73,16 +73,12 @@ def child_problems(job: Job, nodes: Mapping[str, Node]) -> Iterator[Problem]:
                 yield Problem(node.id, "its worker may not run a job")
             for reason in _child_reasons(job, step.work):
                 yield Problem(step.id, reason)
-            if ExitCode.FAILED in step.work.exits and _default_way(node):
+            if ExitCode.FAILED in step.work.exits and node.then is None:
                 reason = (
                     "exits renames FAILED, which leads to FAIL by default: say with "
                     f"then= of {node.id!r} where the new code leads"
                 )
                 yield Problem(step.id, reason)
-
-
-def _default_way(node: Node) -> bool:
-    return node.then is None
 
 
 def _child_reasons(job: Job, child: ChildJob) -> Iterator[str]:

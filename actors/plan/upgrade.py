@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...storage.model.errors import InvalidValue, listed
-from .plan import Plan, PlanNode, SplitNode, StepNode, steps_inside
+from .plan import JobDeclaration, Plan, PlanNode, SplitNode, StepNode, steps_inside
 
 
 def carried_nodes(
@@ -24,8 +24,8 @@ def carried_nodes(
         Pairs of node ids, sorted, one to one.
 
     Raises:
-        InvalidValue: A name in *renamed* is not a node, two nodes would be of different
-            kinds, one node would continue two, or nothing would be carried over.
+        InvalidValue: A name in *renamed* is not a node or runs a job, two nodes would be
+            of different kinds, one node would continue two, or nothing would be carried over.
     """
     earlier, changed = _nodes(before), _nodes(after)
     for old, new in renamed.items():
@@ -33,6 +33,11 @@ def carried_nodes(
         _check(changed, new, "changed")
         if not _alike(earlier[old], changed[new]):
             raise InvalidValue("the upgrade", f"{old!r} and {new!r} differ in kind")
+        if old != new and _runs_a_job(earlier[old]):
+            raise InvalidValue(
+                "the upgrade",
+                f"renames {old!r}, which runs a job whose executions know it by that name",
+            )
     taken = set(renamed.values())
     if len(taken) < len(renamed):
         raise InvalidValue("the upgrade", "gives one node two to continue")
@@ -67,5 +72,12 @@ def _check(nodes: Mapping[str, PlanNode], node: str, which: str) -> None:
 
 def _alike(one: PlanNode, other: PlanNode) -> bool:
     if isinstance(one, StepNode) and isinstance(other, StepNode):
-        return type(one.declaration) is type(other.declaration)
+        old, new = one.declaration, other.declaration
+        if isinstance(old, JobDeclaration) and isinstance(new, JobDeclaration):
+            return old.job == new.job
+        return type(old) is type(new)
     return type(one) is type(other)
+
+
+def _runs_a_job(node: PlanNode) -> bool:
+    return isinstance(node, StepNode) and isinstance(node.declaration, JobDeclaration)

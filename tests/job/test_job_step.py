@@ -8,6 +8,7 @@ import trio
 import trio.testing
 from attrs import evolve
 
+from tests.job.components import ListReader, RowWriter
 from tests.job.harness import (
     Crash,
     Store,
@@ -24,20 +25,28 @@ from triolet.actors import (
     ActorState,
     BatchStatus,
     ChildExecution,
+    Chunk,
+    ComponentsInUse,
     DeciderContext,
     Decision,
     Directive,
     Event,
     EventKind,
+    Exit,
     FailureCategory,
     FromParent,
     Job,
+    JobContext,
+    JobListener,
+    JobOutcome,
     JobStep,
     OutcomeUnknown,
     Parameter,
     Split,
     Step,
     StepContext,
+    StepListener,
+    StepOutcome,
 )
 from triolet.actors.job.nested import CHILD_STATE
 from triolet.actors.kernel.liveness import this_process
@@ -560,3 +569,43 @@ async def test_a_takeover_of_the_parent_takes_over_the_child(
         *["FAILED"] * 2,
         *["COMPLETED"] * 2,
     ]
+
+
+async def test_two_launches_do_not_share_a_childs_reader(
+    trace: Trace, autojump_clock: trio.testing.MockClock
+) -> None:
+    store = Store(clock=trio_clock)
+    inner = child(
+        sleeping(trace), Step("copy", Chunk(ListReader((1,)), RowWriter(), size=1))
+    )
+    outer = job(JobStep("run", inner))
+    async with running(store) as runtime, trio.open_nursery() as nursery:
+        nursery.start_soon(runtime.launch, outer)
+        await trio.sleep(5)
+        with pytest.raises(ComponentsInUse):
+            await runtime.launch(inner)
+        runtime.stop()
+
+
+async def test_a_childs_job_listeners_are_called(store: Store, trace: Trace) -> None:
+    def after(ctx: JobContext, outcome: JobOutcome) -> None:
+        trace.calls.append(f"{ctx.job} {outcome.status}")
+
+    listener = JobListener("both", after=after)
+    inner = child(trace.step("a"), listeners=[listener])
+    await launch(store, job(JobStep("run", inner), listeners=[listener]))
+    assert trace.calls == ["a", "child COMPLETED", "demo COMPLETED"]
+
+
+async def test_a_step_that_runs_a_job_has_listeners(store: Store, trace: Trace) -> None:
+    def after(ctx: StepContext, outcome: StepOutcome) -> Exit:
+        trace.calls.append(f"after {outcome.exit_code}")
+        return Exit("SEEN")
+
+    listener = StepListener(
+        "l", before=lambda ctx: trace.calls.append("before"), after=after
+    )
+    step = JobStep("run", child(trace.step("a")), listeners=[listener])
+    report = await launch(store, job(step))
+    assert trace.calls == ["before", "a", "after COMPLETED"]
+    assert report.step("run").exit_code == "SEEN"

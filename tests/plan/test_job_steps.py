@@ -144,6 +144,12 @@ def test_what_is_no_job_is_refused() -> None:
     assert found(JobStep("run", given)) == ["'run': its job must be a Job, not str"]
 
 
+def test_a_job_as_the_work_of_a_step_is_refused_with_the_remedy() -> None:
+    work: Any = CHILD
+    reason = "'run': the work is a job: use JobStep instead of Step"
+    assert found(Step("run", work)) == [reason]
+
+
 def test_mistakes_of_the_child_are_reported_at_the_step() -> None:
     broken = Job("child", [Step("a", work, start_limit=0), Step("b", work, name="")])
     problems = found(JobStep("run", broken))
