@@ -1,6 +1,6 @@
 """``triolet show``: everything that the store knows of one execution."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import evolve, frozen
 
@@ -19,11 +19,12 @@ from ...storage.model.execution import (
 from ...storage.model.lineage import lineage_of, without_lineage
 from ...storage.model.parameters import JobParameter, ParameterKind
 from ...storage.model.status import BatchStatus
-from ..job.nested import child_of
+from ..job.nested import RanChild
 from ..job.wording import failure_text
 from ..kernel.liveness import is_alive
 from .answers import Answer
 from .asking import ask
+from .children import children_of
 from .formats import counts_text, elapsed, exit_text, instant, table
 from .partitioning import (
     ShownPartition,
@@ -40,6 +41,8 @@ class Shown:
     detail: ExecutionDetail
     """Without the rows of partitions' workers."""
     partitions: tuple[ShownPartition, ...]
+    children: Mapping[str, RanChild]
+    """The executions that steps ran, by node."""
     history: OperatorHistory
 
 
@@ -52,9 +55,13 @@ def show_execution(url: str, execution_id: int) -> Answer:
     """
     detail = ask(url, ShowExecution(execution_id))
     history = ask(url, ListOperations(execution_id))
-    lines = [*detail_lines(detail), *history_lines(detail.execution.status, history)]
+    children = children_of(url, detail)
+    lines = [
+        *detail_lines(detail, children),
+        *history_lines(detail.execution.status, history),
+    ]
     plain = evolve(without_workers(detail), partitions=())
-    return Answer(Shown(plain, partitions_in(detail), history), lines)
+    return Answer(Shown(plain, partitions_in(detail), children, history), lines)
 
 
 def history_lines(status: BatchStatus, history: OperatorHistory) -> Iterator[str]:
@@ -80,8 +87,10 @@ def _asked(actor: str, reason: str | None, at: int) -> str:
     return f"by {actor} at {instant(at)} UTC{why}"
 
 
-def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
-    """Write one execution."""
+def detail_lines(
+    detail: ExecutionDetail, children: Mapping[str, RanChild]
+) -> Iterator[str]:
+    """Write one execution, and which others its steps ran."""
     execution = detail.execution
     yield (
         f"execution {execution.id} of job {detail.instance.job}: {execution.status}"
@@ -103,7 +112,7 @@ def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
         if execution.failure.type is not None:
             yield "  'triolet run' with --debug shows the traceback of a failure"
     steps = without_workers(detail)
-    yield from _steps(steps.steps, partitions_in(detail))
+    yield from _steps(steps.steps, partitions_in(detail), children)
     yield from _reused(steps.reused)
     yield from _decisions(detail.decisions)
 
@@ -143,7 +152,9 @@ def parameter_text(parameter: JobParameter) -> str:
 
 
 def _steps(
-    steps: tuple[StepExecution, ...], partitions: tuple[ShownPartition, ...]
+    steps: tuple[StepExecution, ...],
+    partitions: tuple[ShownPartition, ...],
+    children: Mapping[str, RanChild],
 ) -> Iterator[str]:
     if not steps:
         return
@@ -160,7 +171,7 @@ def _steps(
     ]
     for line, step in zip(table(rows), steps, strict=True):
         yield line
-        child = child_of(step)
+        child = children.get(step.node)
         if child is not None:
             yield f"    job {child.job}: execution {child.execution_id}"
         if step.failure is not None:

@@ -17,6 +17,7 @@ from ...storage.commands import (
     InstanceAbandoned,
     InstanceComplete,
     LatestExecution,
+    LeaseLost,
     NotRestartable,
     OutcomeUnresolved,
     ShowExecution,
@@ -88,6 +89,9 @@ class ChildRun:
         self._child = child
         try:
             report = await child.run()
+        except LeaseLost as exc:
+            # Its own: whether the parent's is lost, too, its next command says.
+            return failed(self._refusal(exc))
         finally:
             self._child = None
         return self._ended_as(report)

@@ -1,6 +1,8 @@
 """Jobs that run other jobs, seen from the command line."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -72,6 +74,20 @@ def test_parent_and_child_show_each_other(cli: Cli, folder: Path) -> None:
         "triolet.parent_node": "books",
         "triolet.parent_execution": 3,
     }
+
+
+def test_a_child_is_found_whose_step_did_not_come_to_say_it(
+    cli: Cli, folder: Path
+) -> None:
+    cli("run", "jobs.py:job", "day=monday")
+    cli("run", "jobs.py:job", "day=monday")
+    with closing(sqlite3.connect(folder / "triolet.db")) as database:
+        database.execute("UPDATE triolet_step SET context = NULL")
+        database.commit()
+    assert "    job child: execution 2" in cli("show", "1").out.splitlines()
+    shown = json.loads(cli("show", "3", "--json").out)["data"]
+    assert shown["children"] == {"books": {"job": "child", "execution_id": 4}}
+    assert json.loads(cli("show", "2", "--json").out)["data"]["children"] == {}
 
 
 def test_a_child_is_not_restarted_by_itself(cli: Cli) -> None:

@@ -609,3 +609,19 @@ async def test_a_step_that_runs_a_job_has_listeners(store: Store, trace: Trace) 
     report = await launch(store, job(step))
     assert trace.calls == ["before", "a", "after COMPLETED"]
     assert report.step("run").exit_code == "SEEN"
+
+
+async def test_a_child_that_was_taken_over_alone_fails_its_step(store: Store) -> None:
+    def lose(ctx: StepContext) -> None:
+        if ctx.attempt == 1:
+            tables = store.inner._tables
+            row = tables.executions[ctx.execution_id]
+            row.record = evolve(row.record, status=BatchStatus.FAILED)
+
+    outer = job(JobStep("run", child(Step("a", lose))))
+    report = await launch(store, outer)
+    assert message_of(report) == (
+        "job 'child' could not be run: execution 2 is FAILED and not owned by this "
+        "process any more"
+    )
+    assert (await launch(store, outer)).status is BatchStatus.COMPLETED
