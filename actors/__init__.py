@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from .job.report import JobFailed as JobFailed
     from .job.report import LaunchReport as LaunchReport
     from .job.report import StepNotReported as StepNotReported
+    from .job.restarting import ChildExecution as ChildExecution
     from .job.restarting import OtherInstance as OtherInstance
     from .job.served_jobs import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
@@ -165,11 +166,14 @@ if TYPE_CHECKING:
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
     from .plan.definition import Stop as Stop
+    from .plan.job_steps import FromParent as FromParent
+    from .plan.job_steps import JobStep as JobStep
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 
 _HOMES = (
     ".plan.definition",
+    ".plan.job_steps",
     "..storage.model.errors",
     "..storage.model.status",
     "..storage.model.execution",
@@ -211,6 +215,7 @@ __all__ = [
     "AlreadyRunning",
     "BatchStatus",
     "BranchObservation",
+    "ChildExecution",
     "Chunk",
     "ChunkKey",
     "CommitOutcomeUnknown",
@@ -257,6 +262,7 @@ __all__ = [
     "Failure",
     "FailureCategory",
     "FailurePolicy",
+    "FromParent",
     "IllegalTransition",
     "InFlight",
     "IncompatibleDefinition",
@@ -273,6 +279,7 @@ __all__ = [
     "JobListener",
     "JobNotMade",
     "JobOutcome",
+    "JobStep",
     "JsonObject",
     "LaunchLost",
     "LaunchPage",

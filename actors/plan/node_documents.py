@@ -15,8 +15,10 @@ from .plan import (
     Branch,
     ChunkDeclaration,
     DecisionNode,
+    Declaration,
     DeliveryMode,
     Graph,
+    JobDeclaration,
     JoinNode,
     PartitionedNode,
     PlanNode,
@@ -30,6 +32,13 @@ from .plan import (
 _TASKLET: JsonObject = {
     "delivery_mode": "best_effort",
     "transaction_boundary": "tasklet_completion",
+}
+
+
+_WORK_KINDS: dict[type, str] = {
+    TaskletDeclaration: "tasklet",
+    ChunkDeclaration: "chunk",
+    JobDeclaration: "job",
 }
 
 
@@ -113,7 +122,6 @@ def _document(node: PlanNode) -> JsonObject:
 
 
 def _step_document(node: StepNode) -> JsonObject:
-    is_chunk = isinstance(node.declaration, ChunkDeclaration)
     return {
         "id": node.id,
         "kind": "step",
@@ -122,7 +130,7 @@ def _step_document(node: StepNode) -> JsonObject:
         "start": _start_document(node),
         "step": {
             "declaration": _declaration_document(node.declaration),
-            "kind": "chunk" if is_chunk else "tasklet",
+            "kind": _WORK_KINDS[type(node.declaration)],
             "name": node.name,
         },
     }
@@ -138,7 +146,14 @@ def _start_document(node: StepNode | PartitionedNode) -> JsonObject:
     return start
 
 
-def _declaration_document(one: TaskletDeclaration | ChunkDeclaration) -> JsonObject:
+def _declaration_document(one: Declaration) -> JsonObject:
+    if isinstance(one, JobDeclaration):
+        return {
+            "component": one.revision,
+            "exits": dict(one.exits),
+            "fingerprint": one.fingerprint.hex(),
+            "job": one.job,
+        }
     if isinstance(one, TaskletDeclaration):
         return {"component": one.revision, **_TASKLET}
     document: JsonObject = {
@@ -270,8 +285,10 @@ def _read_allowed(node: Json) -> bool:
     return allow
 
 
-def _read_declaration(step: Json) -> TaskletDeclaration | ChunkDeclaration:
+def _read_declaration(step: Json) -> Declaration:
     one = member_at(step, "declaration")
+    if text_at(step, "kind") == "job":
+        return _read_job(one)
     if text_at(step, "kind") == "tasklet":
         return TaskletDeclaration(text_at(one, "component"))
     in_flight = InFlight.FINISH_CHUNK
@@ -287,6 +304,18 @@ def _read_declaration(step: Json) -> TaskletDeclaration | ChunkDeclaration:
         checkpoint_revision=text_at(one, "components", "checkpoint"),
         checkpoint=_read_schema(member_at(one, "checkpoint")),
         context=_read_schema(member_at(one, "context")),
+    )
+
+
+def _read_job(one: Json) -> JobDeclaration:
+    exits = member_at(one, "exits")
+    if not isinstance(exits, dict):
+        raise TypeError("exits")
+    return JobDeclaration(
+        text_at(one, "job"),
+        bytes.fromhex(text_at(one, "fingerprint")),
+        text_at(one, "component"),
+        tuple((code, text_at(exits, code)) for code in sorted(exits)),
     )
 
 
