@@ -10,7 +10,7 @@ from ...storage.model.parameters import ParameterSet
 from .arguments import resolve
 from .bindings import function_reasons
 from .checks import name_reasons
-from .definition import Job, Node, Parameter, Step
+from .definition import Job, Node, Parameter, Split, Step
 from .job_steps import ChildJob, FromParent
 from .naming import every_node, workers_in
 from .plan import JobDeclaration
@@ -70,15 +70,24 @@ def child_problems(job: Job, nodes: Mapping[str, Node]) -> Iterator[Problem]:
         for worker in workers_in([node]):
             if isinstance(worker.work, ChildJob):
                 yield Problem(node.id, "its worker may not run a job")
+    splits = {
+        step.id: node
+        for node in every
+        if isinstance(node, Split)
+        for branch in node.branches
+        for step in branch
+        if step.then is None
+    }
     for step in every:
         if not (isinstance(step, Step) and isinstance(step.work, ChildJob)):
             continue
         for reason in _child_reasons(job, step.work):
             yield Problem(step.id, reason)
-        if ExitCode.FAILED in step.work.exits and step.then is None:
+        leading = splits.get(step.id, step)
+        if ExitCode.FAILED in step.work.exits and leading.then is None:
             reason = (
                 "exits renames FAILED, which leads to FAIL by default: say with "
-                f"then= of {step.id!r} where the new code leads"
+                f"then= of {leading.id!r} where the new code leads"
             )
             yield Problem(step.id, reason)
 

@@ -201,9 +201,11 @@ def test_a_renamed_failure_needs_a_way_also_in_a_branch() -> None:
     late = JobStep("run", CHILD, exits={"FAILED": "LATE"})
     first = Step("first", work)
     (problem,) = found(first, Split("both", [late, Step("b", work)]))
-    assert "say with then= of 'run' where the new code leads" in problem
+    assert "say with then= of 'both' where the new code leads" in problem
     then = {"LATE": COMPLETE, "FAILED": FAIL, "COMPLETED": COMPLETE}
     assert not found(first, Split("both", [late, Step("b", work)], then=then))
+    routed = JobStep("run", CHILD, exits={"FAILED": "LATE"}, then=then)
+    assert not found(first, Split("both", [routed, Step("b", work)]))
 
 
 @pytest.mark.parametrize(
