@@ -47,7 +47,7 @@ def _jobs(url: str, detail: ExecutionDetail) -> dict[str, str]:
 def _looked_for(
     url: str, detail: ExecutionDetail, step: StepExecution, job: str
 ) -> RanChild | None:
-    lineage = Lineage(detail.instance.id, step.node, detail.execution.id)
+    lineage = Lineage(detail.instance.id, step.node, detail.execution.id, step.visit)
     for execution in _attempts(url, job, lineage.instance_key(job)):
         if lineage_of(execution.parameters) == lineage:
             return RanChild(job, execution.id)
