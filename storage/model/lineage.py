@@ -1,6 +1,6 @@
 """Lineage: whose child a job instance is, said by parameters with reserved names.
 
-A child is identified by the instance and the node that run it, and by nothing else: its
+A child is identified by the instance, node and visit that run it, and by nothing else: its
 own parameters are what the first attempt was given, whatever a later one would compute.
 """
 
@@ -17,6 +17,7 @@ PARENT_PREFIX = f"{RESERVED_PREFIX}parent_"
 PARENT_INSTANCE = f"{PARENT_PREFIX}instance"
 PARENT_NODE = f"{PARENT_PREFIX}node"
 PARENT_VISIT = f"{PARENT_PREFIX}visit"
+"""Only of a later visit than the first."""
 PARENT_EXECUTION = f"{PARENT_PREFIX}execution"
 
 
@@ -30,7 +31,7 @@ class Lineage:
     execution_id: int
     """The attempt that ran, or runs, this attempt of the child."""
     visit: int = 1
-    """Of the step; each visit has a child of its own."""
+    """Which visit of the node in the instance it is; every visit has a child."""
 
     def instance_key(self, job: str) -> bytes:
         """Give the key of the child's instance."""
@@ -38,13 +39,13 @@ class Lineage:
 
     @property
     def _identity(self) -> tuple[JobParameter, ...]:
-        step = (
+        first = (
             JobParameter(PARENT_INSTANCE, ParameterKind.I64, self.instance_id),
             JobParameter(PARENT_NODE, ParameterKind.STRING, self.node),
         )
         if self.visit == 1:
-            return step
-        return (*step, JobParameter(PARENT_VISIT, ParameterKind.I64, self.visit))
+            return first
+        return (*first, JobParameter(PARENT_VISIT, ParameterKind.I64, self.visit))
 
     def of_child(self, own: ParameterSet) -> ParameterSet:
         """Make the parameters of an attempt of the child.
@@ -62,17 +63,14 @@ class Lineage:
 def lineage_of(parameters: ParameterSet) -> Lineage | None:
     """Tell whose child an attempt with these parameters is; None when nobody's."""
     values = parameters.values()
-    instance_id, node, execution_id = (
-        values.get(name) for name in (PARENT_INSTANCE, PARENT_NODE, PARENT_EXECUTION)
-    )
-    visit = values.get(PARENT_VISIT, 1)
-    if (
-        isinstance(instance_id, int)
-        and isinstance(node, str)
-        and isinstance(execution_id, int)
-        and isinstance(visit, int)
+    match (
+        values.get(PARENT_INSTANCE),
+        values.get(PARENT_NODE),
+        values.get(PARENT_EXECUTION),
+        values.get(PARENT_VISIT, 1),
     ):
-        return Lineage(instance_id, node, execution_id, visit)
+        case int(instance_id), str(node), int(execution_id), int(visit):
+            return Lineage(instance_id, node, execution_id, visit)
     return None
 
 

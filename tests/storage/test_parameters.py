@@ -269,6 +269,10 @@ def test_the_key_of_a_child_never_changes() -> None:
     later = Lineage(7, "settle", 13).of_child(parameters_of({"day": "other"}))
     assert later.instance_key("child") == lineage.instance_key("child")
     assert lineage_of(made) == lineage
+    again = Lineage(7, "settle", 12, visit=2)
+    assert again.instance_key("child") != lineage.instance_key("child")
+    assert lineage_of(again.of_child(own)) == again
+    assert without_lineage(again.of_child(own)) == without_lineage(made)
     assert lineage_of(own) is None
     assert without_lineage(made).values() == own.values()
     assert without_lineage(own) == own
