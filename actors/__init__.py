@@ -144,6 +144,16 @@ if TYPE_CHECKING:
     from .kernel.inspecting import ActorState as ActorState
     from .plan.actions import PartitionReport as PartitionReport
     from .plan.actions import StepReport as StepReport
+    from .plan.assembly import assemble as assemble
+    from .plan.assembly_errors import AssemblyError as AssemblyError
+    from .plan.assembly_errors import ComponentMismatch as ComponentMismatch
+    from .plan.assembly_errors import DuplicateBinding as DuplicateBinding
+    from .plan.assembly_errors import FactoryFailed as FactoryFailed
+    from .plan.assembly_errors import JobNameMismatch as JobNameMismatch
+    from .plan.assembly_errors import ManifestUnsupported as ManifestUnsupported
+    from .plan.assembly_errors import MissingBinding as MissingBinding
+    from .plan.assembly_errors import StepNameMismatch as StepNameMismatch
+    from .plan.assembly_errors import WrongNodeKind as WrongNodeKind
     from .plan.compile import CompiledJob as CompiledJob
     from .plan.compile import compile_job as compile_job
     from .plan.definition import COMPLETE as COMPLETE
@@ -164,6 +174,7 @@ if TYPE_CHECKING:
     from .plan.definition import Split as Split
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
+    from .plan.made import Factory as Factory
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 else:
@@ -193,6 +204,9 @@ _HOMES = (
     "..storage.model.launch_request",
     ".items",
     ".plan.compile",
+    ".plan.made",
+    ".plan.assembly_errors",
+    ".plan.assembly",
     ".plan.actions",
     ".job.logs",
     ".job.options",
@@ -222,12 +236,14 @@ __all__ = [
     "ActorKind",
     "ActorState",
     "AlreadyRunning",
+    "AssemblyError",
     "BatchStatus",
     "BranchObservation",
     "Chunk",
     "ChunkKey",
     "CommitOutcomeUnknown",
     "CompiledJob",
+    "ComponentMismatch",
     "ComponentsInUse",
     "Correlated",
     "CorruptRecord",
@@ -257,6 +273,7 @@ __all__ = [
     "Diagnosis",
     "Directive",
     "DriverMissing",
+    "DuplicateBinding",
     "DuplicateStep",
     "Event",
     "EventKind",
@@ -267,6 +284,8 @@ __all__ = [
     "ExecutionNotFound",
     "ExecutionPage",
     "Exit",
+    "Factory",
+    "FactoryFailed",
     "Failure",
     "FailureCategory",
     "FailurePolicy",
@@ -284,6 +303,7 @@ __all__ = [
     "JobContext",
     "JobFailed",
     "JobListener",
+    "JobNameMismatch",
     "JobNotMade",
     "JobOutcome",
     "JsonObject",
@@ -293,6 +313,8 @@ __all__ = [
     "LaunchReport",
     "LaunchRequest",
     "LeaseLost",
+    "ManifestUnsupported",
+    "MissingBinding",
     "Node",
     "NotLatestAttempt",
     "NotRestartable",
@@ -337,6 +359,7 @@ __all__ = [
     "Step",
     "StepContext",
     "StepListener",
+    "StepNameMismatch",
     "StepNotReported",
     "StepOutcome",
     "StepReport",
@@ -357,6 +380,8 @@ __all__ = [
     "UpgradeConflict",
     "WriteFailed",
     "Writer",
+    "WrongNodeKind",
+    "assemble",
     "asyncio_tasklet",
     "compile_job",
     "enqueue",

@@ -37,6 +37,7 @@ from .boundary import Boundary
 from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
+from .factories import materialised
 from .loop_watch import LoopWatch
 from .requirements import check_store, requirements_of
 from .step import Environment
@@ -193,6 +194,7 @@ async def open_execution(settings: LaunchSettings, launch: Launch) -> JobExecuti
     Raises:
         UndeclaredCapability: The store cannot do what the job needs.
         InsufficientPoolCapacity: The runtime has too few connections for the job.
+        AssemblyError: A factory raised, or made what the plan does not declare.
         Rejection: The store refuses: the instance is complete, abandoned, UNKNOWN,
             owned by somebody who lives, or its definition has changed.
         StoreError: The store failed.
@@ -201,6 +203,11 @@ async def open_execution(settings: LaunchSettings, launch: Launch) -> JobExecuti
     job = launch.job
     plan = job.plan
     check_store(settings.descriptor, settings.connections, requirements_of(job))
+    if job.factories:
+        calling = Boundary(new_failure_id=settings.new_id, limiter=settings.limiter)
+        job = await materialised(job, calling)
+        check_store(settings.descriptor, settings.connections, requirements_of(job))
+        launch = evolve(launch, job=job)
     command = opening_of(launch, settings.owner_id, settings.new_id())
     try:
         opened = await _open(settings, launch, command)

@@ -51,12 +51,13 @@ def _changes(before: Plan, after: Plan) -> Iterator[str]:
         elif node not in old:
             yield f"node {node!r} was added"
         else:
-            yield from _node_changes(old[node], new[node])
+            yield from node_changes(old[node], new[node])
             where = f"{_kind(new[node])} {node!r}"
             yield from _transition_changes(where, node, before, after)
 
 
-def _node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
+def node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
+    """Tell how two nodes of one id differ, apart from where they lead."""
     where = f"{_kind(after)} {after.id!r}"
     if _kind(before) != _kind(after):
         yield f"{where} was {with_article(_kind(before))}"

@@ -6,7 +6,7 @@ a harmless one, so that the checks behind it find what is theirs and nothing els
 
 from collections.abc import Iterator, Mapping
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ...storage.model.errors import DefinitionError, InvalidValue, Problem
 from ...storage.model.execution import ExitCode
@@ -35,6 +35,7 @@ from .definition import (
 )
 from .graph import problems_of
 from .lowering import graph_of
+from .made import Factory
 from .manifest import MANIFEST_BYTES_MAX, plan_of
 from .naming import named_nodes, steps_of
 from .plan import Plan
@@ -58,18 +59,21 @@ class CompiledJob:
     parameters: tuple[Parameter, ...]
     listeners: tuple[JobListener, ...]
     restartable: bool
+    factories: Mapping[str, Factory] = field(factory=dict)
+    """Of the steps that are made anew for each launch."""
 
     @property
     def components(self) -> tuple[object, ...]:
         """The readers and writers, which serve one launch at a time.
 
-        Those that a factory makes for each partition are not among them.
+        Those that a factory makes are not among them.
         """
         made = {
             node.worker.id
             for node in self.partitioned.values()
             if node.factory is not None and isinstance(node.worker, Step)
         }
+        made |= self.factories.keys()
         chunks = (step.work for key, step in self.steps.items() if key not in made)
         return tuple(
             component
@@ -100,6 +104,11 @@ def compile_job(job: Job) -> CompiledJob:
     if size > MANIFEST_BYTES_MAX:
         reason = f"its manifest has {size} bytes, at most {MANIFEST_BYTES_MAX} may be"
         raise DefinitionError(job.name, (Problem(None, reason),))
+    return bound(job, plan, nodes)
+
+
+def bound(job: Job, plan: Plan, nodes: Mapping[str, Node]) -> CompiledJob:
+    """Put a plan together with the code of its nodes, which has been checked."""
     return CompiledJob(
         job.name,
         job.revision or plan.fingerprint.hex()[:LABEL_DIGITS],
@@ -126,9 +135,8 @@ def _shown(name: object) -> str:
     return name if legal and isinstance(name, str) else "?"
 
 
-def _problems(
-    job: Job, nodes: Mapping[str, Node], misnamed: tuple[Problem, ...]
-) -> Iterator[Problem]:
+def settings_problems(job: Job) -> Iterator[Problem]:
+    """Find what is wrong with a job, its nodes left out."""
     for reason in name_reasons(job.name, NameKind.JOB):
         yield Problem(None, reason)
     if job.revision is not None:
@@ -137,6 +145,12 @@ def _problems(
     yield from declaration_problems(job.parameters)
     for reason in job_reasons(job):
         yield Problem(None, reason)
+
+
+def _problems(
+    job: Job, nodes: Mapping[str, Node], misnamed: tuple[Problem, ...]
+) -> Iterator[Problem]:
+    yield from settings_problems(job)
     yield from misnamed
     for key, node in nodes.items():
         for reason in _node_reasons(node):
