@@ -175,6 +175,8 @@ if TYPE_CHECKING:
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
     from .plan.made import Factory as Factory
+    from .plan.one_step import ChunkJob as ChunkJob
+    from .plan.one_step import TaskletJob as TaskletJob
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 else:
@@ -204,6 +206,7 @@ _HOMES = (
     "..storage.model.launch_request",
     ".items",
     ".plan.compile",
+    ".plan.one_step",
     ".plan.made",
     ".plan.assembly_errors",
     ".plan.assembly",
@@ -240,6 +243,7 @@ __all__ = [
     "BatchStatus",
     "BranchObservation",
     "Chunk",
+    "ChunkJob",
     "ChunkKey",
     "CommitOutcomeUnknown",
     "CompiledJob",
@@ -374,6 +378,7 @@ __all__ = [
     "TableMissing",
     "TableRowRefused",
     "TableWriter",
+    "TaskletJob",
     "TrioletError",
     "UndeclaredCapability",
     "Unresolved",

@@ -143,7 +143,7 @@ def _supported(job: str, plan: Plan | str) -> Plan:
         known = read_manifest(plan) if isinstance(plan, str) else plan
     except CorruptRecord as exc:
         raise ManifestUnsupported(job, exc.reason) from exc
-    if known.format < 2:
+    if known.one_step:
         reason = "it is that of a job of one step: launch a TaskletJob or a ChunkJob"
         raise ManifestUnsupported(job, reason)
     return known

@@ -42,6 +42,10 @@ def describe_changes(stored: str, proposed: str) -> tuple[str, ...]:
 def _changes(before: Plan, after: Plan) -> Iterator[str]:
     if before.job != after.job:
         yield f"the job's name is {after.job!r} instead of {before.job!r}"
+    if before.one_step != after.one_step:
+        one, other = "a job of one step", "a flow"
+        now, then = (one, other) if after.one_step else (other, one)
+        yield f"the job is {now} instead of {then}"
     if before.entry != after.entry:
         yield f"the job begins with {after.entry!r} instead of {before.entry!r}"
     old, new = ({**one.nodes, **one.embedded} for one in (before, after))

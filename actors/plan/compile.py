@@ -34,10 +34,12 @@ from .definition import (
     Step,
 )
 from .graph import problems_of
-from .lowering import graph_of
+from .lowering import graph_of, step_node
 from .made import Factory
 from .manifest import MANIFEST_BYTES_MAX, plan_of
 from .naming import named_nodes, steps_of
+from .one_step import has_one_step, one_step_problems
+from .one_step_manifest import one_step_graph, one_step_plan
 from .plan import Plan
 
 LABEL_DIGITS = 12
@@ -99,12 +101,19 @@ def compile_job(job: Job) -> CompiledJob:
     problems = list(_problems(job, nodes, misnamed))
     if problems:
         raise DefinitionError(_shown(job.name), tuple(problems))
-    plan = plan_of(job.name, graph_of(nodes))
+    plan = _plan(job, nodes)
     size = len(plan.manifest.encode())
     if size > MANIFEST_BYTES_MAX:
         reason = f"its manifest has {size} bytes, at most {MANIFEST_BYTES_MAX} may be"
         raise DefinitionError(job.name, (Problem(None, reason),))
     return bound(job, plan, nodes)
+
+
+def _plan(job: Job, nodes: Mapping[str, Node]) -> Plan:
+    if not has_one_step(job):
+        return plan_of(job.name, graph_of(nodes))
+    (step,) = _steps(nodes).values()
+    return one_step_plan(job.name, one_step_graph(step_node(step)))
 
 
 def bound(job: Job, plan: Plan, nodes: Mapping[str, Node]) -> CompiledJob:
@@ -151,6 +160,7 @@ def _problems(
     job: Job, nodes: Mapping[str, Node], misnamed: tuple[Problem, ...]
 ) -> Iterator[Problem]:
     yield from settings_problems(job)
+    yield from one_step_problems(job, nodes)
     yield from misnamed
     for key, node in nodes.items():
         for reason in _node_reasons(node):

@@ -70,7 +70,7 @@ def _step_document(node: StepNode) -> JsonObject:
         "policy": None,
         "start": _start_document(node),
         "step": {
-            "declaration": _declaration_document(node.declaration),
+            "declaration": declaration_document(node.declaration),
             "kind": "chunk" if is_chunk else "tasklet",
             "name": node.name,
         },
@@ -87,7 +87,8 @@ def _start_document(node: StepNode | PartitionedNode) -> JsonObject:
     return start
 
 
-def _declaration_document(one: TaskletDeclaration | ChunkDeclaration) -> JsonObject:
+def declaration_document(one: TaskletDeclaration | ChunkDeclaration) -> JsonObject:
+    """Write what a step does."""
     if isinstance(one, TaskletDeclaration):
         return {"component": one.revision, **_TASKLET}
     document: JsonObject = {
@@ -166,7 +167,7 @@ def _read_step(node: Json) -> StepNode:
     return StepNode(
         text_at(node, "id"),
         text_at(node, "step", "name"),
-        _read_declaration(member_at(node, "step")),
+        read_declaration(member_at(node, "step")),
         number_at(node, "start", "start_limit"),
         _read_allowed(node),
         tuple(text_at(one) for one in items_at(node, "listeners")),
@@ -187,7 +188,14 @@ def _read_allowed(node: Json) -> bool:
     return allow
 
 
-def _read_declaration(step: Json) -> TaskletDeclaration | ChunkDeclaration:
+def read_declaration(
+    step: Json, streams: tuple[tuple[str, str], ...] = ()
+) -> TaskletDeclaration | ChunkDeclaration:
+    """Read what a step does; *streams* stand elsewhere, if at all.
+
+    Raises:
+        KeyError, TypeError, ValueError: A member is missing or of the wrong type.
+    """
     one = member_at(step, "declaration")
     if text_at(step, "kind") == "tasklet":
         return TaskletDeclaration(text_at(one, "component"))
@@ -204,6 +212,7 @@ def _read_declaration(step: Json) -> TaskletDeclaration | ChunkDeclaration:
         checkpoint_revision=text_at(one, "components", "checkpoint"),
         checkpoint=_read_schema(member_at(one, "checkpoint")),
         context=_read_schema(member_at(one, "context")),
+        streams=streams,
     )
 
 
