@@ -142,6 +142,7 @@ if TYPE_CHECKING:
     from .kernel.inspecting import Activity as Activity
     from .kernel.inspecting import ActorKind as ActorKind
     from .kernel.inspecting import ActorState as ActorState
+    from .plan.actions import Overridden as Overridden
     from .plan.actions import PartitionReport as PartitionReport
     from .plan.actions import StepReport as StepReport
     from .plan.assembly import assemble as assemble
@@ -331,6 +332,7 @@ __all__ = [
     "OtherInstance",
     "OutcomeUnknown",
     "OutcomeUnresolved",
+    "Overridden",
     "OwnerUnknown",
     "Parameter",
     "Partition",

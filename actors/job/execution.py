@@ -9,6 +9,7 @@ from ...storage.model.parameters import ParameterSet
 from ..kernel.inspecting import ActorState
 from ..plan.actions import (
     Action,
+    Commit,
     Conclude,
     Decide,
     Ended,
@@ -129,14 +130,15 @@ class JobExecution(Walk):
 
     async def _to_the_end(self) -> Finished | Ended:
         failure: Failure | None = None
+        action = await self._up_to_code() if self._job.plan.one_step else None
         with trio.CancelScope() as self._scope:
             failure = await self._listening.before()
         await self._asyncio.close()
         self._heed()
-        if failure is None:
-            action = self._traversal.begin()
-        else:
+        if failure is not None:
             action = self._traversal.refused(failure)
+        elif action is None:
+            action = self._traversal.begin()
         end = await self._follow(action)
         if isinstance(end, Conclude):
             # In no scope that a stop cancels: nothing disturbs these listeners.
@@ -145,6 +147,14 @@ class JobExecution(Walk):
             end = await self._follow(self._traversal.concluded(failure))
         assert not isinstance(end, Conclude)
         return end
+
+    async def _up_to_code(self) -> Action:
+        """Write the row of a job of one step, which comes before the listeners."""
+        self._heed()
+        action = self._traversal.begin()
+        while isinstance(action, Commit):
+            action = await self._perform(action)
+        return action
 
     async def _interrupted(self) -> Action:
         if self._running is None:
@@ -263,6 +273,7 @@ class JobExecution(Walk):
             run=opened.run,
             restart_of=opened.restart_of,
             took_over=opened.took_over,
+            overridden=end.overridden,
         )
 
 

@@ -158,6 +158,7 @@ def opening_of(launch: Launch, owner_id: int, failure_id: int) -> OpenExecution:
     """Make the command that begins a new attempt."""
     job, plan = launch.job, launch.job.plan
     before = any(listener.before is not None for listener in job.listeners)
+    first = entry_step(plan, heard=bool(job.listeners))
     return OpenExecution(
         job=plan.job,
         parameters=launch.parameters,
@@ -172,8 +173,8 @@ def opening_of(launch: Launch, owner_id: int, failure_id: int) -> OpenExecution:
         anew=launch.anew,
         existing=launch.run is not None,
         restartable=job.restartable,
-        # Job listeners come before the first step.
-        first=None if before else entry_step(plan),
+        # Job listeners come before the first step, but after the row of an only one.
+        first=None if before and not plan.one_step else first,
         request_id=launch.request_id,
     )
 

@@ -8,6 +8,8 @@ command wherever that order allows it.
 
 from collections.abc import Callable, Sequence
 
+from attrs import evolve
+
 from ...storage.commands import (
     Advanced,
     JobEnd,
@@ -17,6 +19,7 @@ from ...storage.commands import (
 from ...storage.model import digests
 from ...storage.model.execution import (
     DecisionRef,
+    ExitCode,
     Failure,
     NodeTarget,
     Target,
@@ -31,6 +34,7 @@ from .actions import (
     Finished,
     LatestRow,
     LineResult,
+    Overridden,
     RunSplit,
     SplitResult,
     StepReport,
@@ -45,10 +49,19 @@ from .plan import DecisionNode, PartitionedNode, Plan, SplitNode, StepNode
 from .stepping import exit_of
 
 
-def entry_step(plan: Plan) -> NextStep | None:
-    """Give the step that starts with a new instance's first attempt, if one does."""
+def entry_step(plan: Plan, *, heard: bool = False) -> NextStep | None:
+    """Give the step that starts with a new instance's first attempt, if one does.
+
+    Args:
+        plan: The graph.
+        heard: Whether the job has listeners; they come after the row of a job of one
+            step, which so has not begun yet.
+    """
     node = plan.nodes[plan.entry]
-    return next_step(node, None) if isinstance(node, StepNode) else None
+    if not isinstance(node, StepNode):
+        return None
+    first = next_step(node, None)
+    return evolve(first, starting=True) if heard and plan.one_step else first
 
 
 class Traversal(Dividing):
@@ -132,7 +145,20 @@ class Traversal(Dividing):
         return self._arrive(target, node.join, result.failure)
 
     def refused(self, failure: Failure) -> Action:
-        """Take in that a decider or a job listener failed: so does the job."""
+        """Take in that a decider or a job listener failed: so does the job.
+
+        The step of a job of one step, whose row was there before the listeners, fails
+        with it, and the after-listeners are not asked for.
+        """
+        if self._plan.one_step:
+            self._heard = False
+        if self._open is not None:
+            exit_code = ExitCode.FAILED
+            return self.stepped(
+                StepResult(
+                    status=BatchStatus.FAILED, exit_code=exit_code, failure=failure
+                )
+            )
         return self._end(BatchStatus.FAILED, failure)
 
     def undecided(self) -> Action:
@@ -144,7 +170,8 @@ class Traversal(Dividing):
         end, self._concluding = self._concluding, None
         assert end is not None, "nothing was to be concluded"
         if failure is not None and end.status is BatchStatus.COMPLETED:
-            return self._finish(BatchStatus.FAILED, failure)
+            before = Overridden(end.status, end.exit_code, end.failure)
+            return self._finish(BatchStatus.FAILED, failure, before)
         return self._finish(end.status, end.failure)
 
     def _stopped_before(self) -> Action:
@@ -156,6 +183,13 @@ class Traversal(Dividing):
         return None if latest is None else latest.context
 
     # Steps
+
+    def _starting(self, node: StepNode) -> bool:
+        return super()._starting(node) or (self._heard and self._plan.one_step)
+
+    def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
+        step = super()._next_step(node, inherit)
+        return evolve(step, starting=self._starting(node))
 
     def _enter(self, node_id: str) -> Action:
         while not self._stopping:
@@ -295,7 +329,12 @@ class Traversal(Dividing):
         end = self._concluding = Conclude(status, exit_of(status), failure)
         return end if self._draft.empty else self._commit(lambda _: end)
 
-    def _finish(self, status: BatchStatus, failure: Failure | None) -> Action:
+    def _finish(
+        self,
+        status: BatchStatus,
+        failure: Failure | None,
+        overridden: Overridden | None = None,
+    ) -> Action:
         end = self._job_end(status, failure)
 
         def then(reply: Advanced) -> Action:
@@ -303,7 +342,7 @@ class Traversal(Dividing):
             if reply.stopped:
                 stopped = BatchStatus.STOPPED
                 return Finished(stopped, exit_of(stopped), failure, end.counts)
-            return Finished(status, end.exit_code, failure, end.counts)
+            return Finished(status, end.exit_code, failure, end.counts, overridden)
 
         return self._commit(then, end=end)
 
