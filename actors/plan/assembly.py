@@ -6,7 +6,7 @@ definition that the plan was read from.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from attrs import evolve, frozen
@@ -63,7 +63,7 @@ _PARTITION_BUDGET = 4
 def assemble(
     job: str,
     plan: Plan | str,
-    code: Mapping[str, Code] | Iterable[tuple[str, Code]],
+    code: Mapping[str, Code] | Sequence[tuple[str, Code]],
     *,
     budgets: Mapping[str, int] | None = None,
     revision: str | None = None,
@@ -88,7 +88,7 @@ def assemble(
     Args:
         job: Name of the job, which must be that of the plan.
         plan: The plan, or its manifest, see `Runtime.manifest`.
-        code: By node id; pairs of an id and its code serve as well.
+        code: By node id; a list of pairs of an id and its code serves as well.
         budgets: How many branches of a split (1), or workers of a partitioned step (4),
             run at the same time at most, by node id.
         revision: The label of the definition; None derives it from the fingerprint.
@@ -149,10 +149,9 @@ def _supported(job: str, plan: Plan | str) -> Plan:
     return known
 
 
-def _bindings(plan: Plan, pairs: Iterable[tuple[str, Code]]) -> dict[str, Code]:
+def _bindings(plan: Plan, pairs: Sequence[tuple[str, Code]]) -> dict[str, Code]:
     """Check that every node has one binding of its kind."""
     every = {**plan.nodes, **plan.embedded}
-    pairs = list(pairs)
     for key, given in pairs:
         if not _fits(every.get(key), given):
             raise WrongNodeKind(key, _kind(every.get(key)), _described(given))

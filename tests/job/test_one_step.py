@@ -328,3 +328,24 @@ async def test_a_flow_does_not_continue_it(store: Store, trace: Trace) -> None:
     with pytest.raises(IncompatibleDefinition) as caught:
         await launch(store, Job("demo", [step]))
     assert caught.value.changes[0] == "the job is a flow instead of a job of one step"
+
+
+async def test_a_flow_may_be_declared_to_continue_it(
+    store: Store, trace: Trace
+) -> None:
+    only = TaskletJob(
+        "demo", trace.step("work"), listeners=[job_listener(trace, "a", "after")]
+    )
+    flow = Job("demo", [trace.step("fetch"), trace.step("more")])
+    async with running(store) as runtime:
+        first = await runtime.launch(only)
+        detail = await runtime.show(first.execution_id)
+        await runtime.upgrade(
+            flow,
+            from_revision=detail.execution.revision,
+            renamed={"work": "fetch"},
+        )
+        report = await runtime.launch(flow)
+    assert report.status is COMPLETED
+    assert report.step("fetch").reused
+    assert [call for call in trace.calls if "job" not in call] == ["work", "more"]

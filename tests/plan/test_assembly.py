@@ -145,7 +145,7 @@ def test_a_job_can_be_assembled_of_its_plan_and_its_own_nodes(job: Job) -> None:
             if isinstance(worker.work, Chunk):
                 bound[worker.id] = Factory(make)
     compiled = compile_job(job)
-    assembled = assemble(job.name, compiled.plan, bound.items())
+    assembled = assemble(job.name, compiled.plan, [*bound.items()])
     assert assembled.plan == compiled.plan
     assert assembled.steps.keys() == compiled.steps.keys()
     assert assembled.decisions == compiled.decisions
@@ -247,7 +247,7 @@ def test_code_that_does_not_belong_to_the_plan_is_refused(
 
 def test_what_is_no_code_is_of_the_wrong_kind() -> None:
     with pytest.raises(WrongNodeKind) as caught:
-        assemble("all", MANIFEST, {"fetch": 5})  # type: ignore[arg-type]  # its point
+        assemble("all", MANIFEST, {"fetch": 5})  # type: ignore[dict-item]  # its point
     assert str(caught.value) == "'fetch' is a tasklet step, but an int is bound to it"
 
 
