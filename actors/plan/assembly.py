@@ -105,14 +105,13 @@ def assemble(
         MissingBinding: A node has no code.
         ComponentMismatch: Code is not what the plan declares, or a budget is out of
             its bounds.
-        InvalidValue: A budget is one of another node.
+        InvalidValue: A budget is one of another node, or an argument of another type.
         DefinitionError: The other arguments are wrong; all mistakes are listed.
     """
     known = _supported(job, plan)
     if job != known.job:
         raise JobNameMismatch(job, known.job)
-    pairs = [*(code.items() if isinstance(code, Mapping) else code)]
-    bindings = _bindings(known, pairs)
+    bindings = _bindings(known, _pairs(code))
     nodes = _Assembly(known, bindings, dict(budgets or {})).nodes()
     definition = Job(
         job,
@@ -143,10 +142,25 @@ def _supported(job: str, plan: Plan | str) -> Plan:
         known = read_manifest(plan) if isinstance(plan, str) else plan
     except CorruptRecord as exc:
         raise ManifestUnsupported(job, exc.reason) from exc
+    given: object = known
+    if not isinstance(given, Plan):
+        kind = type(given).__name__
+        raise InvalidValue("the plan", f"must be a plan or its manifest, not {kind}")
     if known.one_step:
         reason = "it is that of a job of one step: launch a TaskletJob or a ChunkJob"
         raise ManifestUnsupported(job, reason)
     return known
+
+
+def _pairs(
+    code: Mapping[str, Code] | Sequence[tuple[str, Code]],
+) -> list[tuple[str, Code]]:
+    try:
+        pairs = code.items() if isinstance(code, Mapping) else code
+        return [(key, given) for key, given in pairs]
+    except (TypeError, ValueError):
+        reason = "must be a dict from node ids to their code, or a list of such pairs"
+        raise InvalidValue("the code", reason) from None
 
 
 def _bindings(plan: Plan, pairs: Sequence[tuple[str, Code]]) -> dict[str, Code]:

@@ -251,6 +251,15 @@ def test_what_is_no_code_is_of_the_wrong_kind() -> None:
     assert str(caught.value) == "'fetch' is a tasklet step, but an int is bound to it"
 
 
+@pytest.mark.parametrize("bad", [None, 5, "fetch", [work], everything()])
+def test_arguments_of_other_types_are_refused(bad: object) -> None:
+    with pytest.raises(InvalidValue, match="the code must be a dict"):
+        assemble("all", MANIFEST, bad)  # type: ignore[arg-type]  # its point
+    if not isinstance(bad, str):
+        with pytest.raises(InvalidValue, match="must be a plan or its manifest"):
+            assemble("all", bad, code())  # type: ignore[arg-type]  # its point
+
+
 @pytest.mark.parametrize("text", ["", "{}", '{"format":9}'])
 def test_what_is_no_manifest_is_refused(text: str) -> None:
     with pytest.raises(ManifestUnsupported, match="job 'all' cannot be assembled"):
