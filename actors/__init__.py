@@ -10,7 +10,7 @@ Everything that a program needs to describe jobs, run them and read what came of
 A name is imported when it is first used, so that importing the face costs nothing.
 """
 
-from importlib import import_module
+from ..storage.faces import lazy_face
 
 # As in typing, whose import costs more than all the rest.
 TYPE_CHECKING = False
@@ -137,7 +137,7 @@ if TYPE_CHECKING:
     from .job.report import LaunchReport as LaunchReport
     from .job.report import StepNotReported as StepNotReported
     from .job.restarting import OtherInstance as OtherInstance
-    from .job.serving import JobNotMade as JobNotMade
+    from .job.served_jobs import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
     from .kernel.inspecting import Activity as Activity
     from .kernel.inspecting import ActorKind as ActorKind
@@ -180,21 +180,6 @@ if TYPE_CHECKING:
     from .plan.one_step import TaskletJob as TaskletJob
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
-else:
-
-    def __getattr__(name: str) -> object:
-        """Import *name* from its home when it is first used."""
-        if name in __all__:
-            for home in _HOMES:
-                module = import_module(home, __name__)
-                if hasattr(module, name):
-                    return globals().setdefault(name, getattr(module, name))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        """List what this face shows."""
-        return __all__
-
 
 _HOMES = (
     ".plan.definition",
@@ -224,6 +209,7 @@ _HOMES = (
     ".job.restarting",
     ".job.enqueuing",
     ".kernel.inspecting",
+    ".job.served_jobs",
     ".job.serving",
     ".runtime",
     ".composition",
@@ -394,3 +380,6 @@ __all__ = [
     "enqueue",
     "open_runtime",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_face(__name__, _HOMES, __all__)

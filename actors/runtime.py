@@ -26,7 +26,8 @@ from .job.options import check_type
 from .job.report import LaunchReport
 from .job.requests import Requester
 from .job.restarting import restart_of
-from .job.serving import MAX_RUNNING, ServedRequest, Serving, served_jobs
+from .job.served_jobs import served_jobs
+from .job.serving import MAX_RUNNING, ServedRequest, Serving
 from .job.walk import Stop
 from .kernel.inspecting import Activity, ActorKind, ActorState
 from .kernel.mailbox import Mailbox

@@ -23,7 +23,7 @@ from triolet.actors import (
     compile_job,
     open_runtime,
 )
-from triolet.actors.plan.traversal import entry_step
+from triolet.actors.plan.job_traversal import entry_step
 from triolet.storage.backend import run
 from triolet.storage.commands import (
     Definition,

@@ -4,7 +4,7 @@ Jobs are described and run with ``triolet.actors``; this half knows nothing of t
 name is imported when it is first used, so that importing the face costs nothing.
 """
 
-from importlib import import_module
+from .faces import lazy_face
 
 # As in typing, whose import costs more than all the rest.
 TYPE_CHECKING = False
@@ -60,21 +60,6 @@ if TYPE_CHECKING:
     from .model.status import RestartNeedsNewAttempt as RestartNeedsNewAttempt
     from .stores import StoreOptions as StoreOptions
     from .stores import open_store as open_store
-else:
-
-    def __getattr__(name: str) -> object:
-        """Import *name* from its home when it is first used."""
-        if name in __all__:
-            for home in _HOMES:
-                module = import_module(home, __name__)
-                if hasattr(module, name):
-                    return globals().setdefault(name, getattr(module, name))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        """List what this face shows."""
-        return __all__
-
 
 _HOMES = (
     ".model.errors",
@@ -138,3 +123,6 @@ __all__ = [
     "WriteFailed",
     "open_store",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_face(__name__, _HOMES, __all__)

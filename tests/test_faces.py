@@ -27,7 +27,7 @@ def declared(face: str) -> Iterator[tuple[str, str]]:
             above = face.split(".")
             above = above[: len(above) + 1 - node.level]
             home = ".".join([*above, node.module or ""])
-            yield from ((home, alias.name) for alias in node.names)
+            yield from ((home, one.name) for one in node.names if one.asname)
 
 
 def errors(root: type[TrioletError] = TrioletError) -> Iterator[type[TrioletError]]:

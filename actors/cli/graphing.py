@@ -7,7 +7,7 @@ from ...storage.model.errors import InvalidValue
 from ...storage.model.status import BatchStatus
 from ..plan.compile import compile_job
 from ..plan.mermaid import mermaid_lines
-from ..plan.plan import Plan, SplitNode, steps_inside
+from ..plan.plan import Graph, Plan, SplitNode, nodes_inside
 from .answers import Answer
 from .asking import ask
 from .partitioning import partitions_in, tally
@@ -34,8 +34,7 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
             )
         found = _statuses(detail)
         found |= _reused_in_branches(url, plan, detail, found)
-        nodes = (*plan.nodes, *plan.embedded)
-        statuses = {node: found[node] for node in nodes if node in found}
+        statuses = {node: found[node] for node in plan.every if node in found}
         parts = partitions_in(detail)
         tallies = {
             node: tally(one for one in parts if one.node == node)
@@ -48,16 +47,17 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
 def _reused_in_branches(
     url: str, plan: Plan, detail: ExecutionDetail, found: Mapping[str, BatchStatus]
 ) -> dict[str, BatchStatus]:
-    """Say which steps of branches had completed before: only their own rows tell.
+    """Say which steps of branches without rules had completed: only their rows tell.
 
     Of a split that the execution came to, those count whose latest row is COMPLETED.
     """
     missing: set[str] = set()
-    for node in plan.nodes.values():
+    for node in plan.every.values():
         if isinstance(node, SplitNode):
-            steps = {step.id for step in steps_inside(node)}
-            if not found.keys().isdisjoint({node.join, *steps}):
-                missing |= steps - found.keys()
+            inside = {one.id for one in nodes_inside(node)}
+            lines = [one for one in node.branches if not isinstance(one, Graph)]
+            if not found.keys().isdisjoint({node.join, *inside}):
+                missing |= {step.id for line in lines for step in line} - found.keys()
     reused: dict[str, BatchStatus] = {}
     while missing and (earlier := detail.execution.restart_of) is not None:
         detail = ask(url, ShowExecution(earlier))

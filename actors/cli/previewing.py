@@ -97,8 +97,16 @@ def _lines(found: Preview) -> Iterator[str]:
     elif found.ends is not None:
         why = "" if found.why is None else f": {found.why}"
         yield f"and end {found.ends}{why}"
-    else:
+    elif len({node for node, _, _ in found.continuations}) == 1:
         yield "and go on as it answers:"
         yield from table(
-            [[f"  {code}", f"-> {where}"] for code, where in found.continuations]
+            [[f"  {code}", f"-> {where}"] for _, code, where in found.continuations]
+        )
+    else:
+        yield "and go on as they answer:"
+        yield from table(
+            [
+                [f"  {node}", code, f"-> {where}"]
+                for node, code, where in found.continuations
+            ]
         )

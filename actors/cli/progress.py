@@ -12,7 +12,7 @@ from attrs import define, field
 from ...storage.model.execution import NO_COUNTS
 from ..job.events import Event, EventKind
 from .block import Block
-from .formats import counted
+from .formats import counted, duration
 from .pace import Divided, Running, is_bad, key_text
 
 REWRITES_PER_SEC = 10
@@ -45,6 +45,8 @@ class Progress:
         factory=dict, init=False
     )
     """Steps by their execution, partitioned ones by their node."""
+    _hint: str = field(default=f"; {_AGAIN}", init=False)
+    """What is added where work does not come to its end."""
     _wrote: float = field(default=float("-inf"), init=False)
     _block: Block = field(init=False)
     _lock: RLock = field(factory=RLock, init=False)
@@ -112,8 +114,17 @@ class Progress:
                     self.note(ended.ending(event, self.clock()))
             case EventKind.COMPLETED_STEP_REUSED:
                 self.note(f"{node}: reused, it had completed")
+            case EventKind.STEP_TIMED_OUT | EventKind.JOB_TIMED_OUT:
+                # Nobody has pressed Ctrl-C.
+                self._hint = ""
+                what = event.node or event.job
+                self.note(
+                    f"{what}: its timeout of {duration(event.seconds or 0)} is over"
+                )
+            case EventKind.STOP_REQUESTED:
+                self._hint = f"; {_AGAIN}"
             case EventKind.STOP_WAITING:
-                self.note(f"{event.message}; {_AGAIN}")
+                self.note(f"{event.message}{self._hint}")
             case EventKind.LAUNCH_WAITING:
                 self.note(event.message or "waiting")
 
@@ -134,5 +145,5 @@ class Progress:
                 if divided.failed <= NAMED_MAX:
                     self.note(f"{which}: {event.status}")
             case EventKind.STOP_WAITING if divided.stuck == 1:
-                self.note(f"{which}: {event.message}; {_AGAIN}")
+                self.note(f"{which}: {event.message}{self._hint}")
         self.tick()

@@ -1,6 +1,6 @@
 """The report of a launch, for people."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ...storage.commands import StartLimitReached
 from ...storage.model.errors import listed
@@ -8,7 +8,7 @@ from ...storage.model.parameters import RESERVED_PREFIX
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
-from ..plan.plan import Plan, SplitNode, steps_inside
+from ..plan.plan import Plan, PlanNode, SplitNode, nodes_of
 from .formats import counts_text, duration, exit_text, table
 from .partitioning import partitions_reported, reported_lines
 
@@ -41,7 +41,7 @@ def report_lines(
         yield f"  continued execution {report.restart_of}"
     if report.reused:
         yield "  " + _parameters(report)
-    yield from _steps(report, {} if plan is None else _splits(plan))
+    yield from _steps(report, {} if plan is None else _splits(plan.nodes.values()))
     if report.status in _NEXT:
         yield "  " + _next(report)
         if (
@@ -52,19 +52,22 @@ def report_lines(
             yield f"  with --run {report.run}, and without --new"
 
 
-def _steps(report: LaunchReport, splits: Mapping[str, str]) -> Iterator[str]:
+def _steps(
+    report: LaunchReport, splits: Mapping[str, tuple[str, ...]]
+) -> Iterator[str]:
     """Write the steps; those of branches stand below their split."""
     nodes: list[str] = []
     rows: list[list[str]] = []
     for step in report.steps:
-        split = splits.get(step.node)
-        if split is not None and split not in nodes:
-            nodes.append(split)
-            rows.append(["  " + split, "", "", "", ""])
+        around = splits.get(step.node, ())
+        for depth, split in enumerate(around, 1):
+            if split not in nodes:
+                nodes.append(split)
+                rows.append(["  " * depth + split, "", "", "", ""])
         nodes.append(step.node)
         rows.append(
             [
-                ("  " if split is None else "    ") + step.node,
+                "  " * (1 + len(around)) + step.node,
                 "reused" if step.reused else "run",
                 step.status.value,
                 exit_text(step.status, step.exit_code),
@@ -77,14 +80,18 @@ def _steps(report: LaunchReport, splits: Mapping[str, str]) -> Iterator[str]:
         yield from reported_lines(partitions, node)
 
 
-def _splits(plan: Plan) -> dict[str, str]:
-    """Map the steps of branches to their split."""
-    return {
-        step.id: node.id
-        for node in plan.nodes.values()
-        if isinstance(node, SplitNode)
-        for step in steps_inside(node)
-    }
+def _splits(
+    nodes: Iterable[PlanNode], around: tuple[str, ...] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Map the nodes of branches to the splits around them, the outermost first."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node in nodes:
+        if around:
+            found[node.id] = around
+        if isinstance(node, SplitNode):
+            for branch in node.branches:
+                found |= _splits(nodes_of(branch), (*around, node.id))
+    return found
 
 
 def _parameters(report: LaunchReport) -> str:

@@ -1,10 +1,9 @@
 """``triolet enqueue`` and ``requests``: launches that somebody else makes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ...storage.commands.requesting import LaunchPage, ListLaunches
+from ...storage.commands.requesting import ListLaunches
 from ...storage.model.errors import InvalidValue
-from ...storage.model.execution import COUNT_MAX
 from ...storage.model.launch_request import LaunchRequest, RequestStatus
 from ...storage.stores import MEMORY
 from ..job.enqueuing import request_to_launch
@@ -12,8 +11,8 @@ from ..plan.arguments import parse_arguments
 from ..plan.compile import compile_job
 from .answers import Answer
 from .asking import ask, carry_out
-from .formats import instant, table
-from .listing import PAGE_MAX
+from .formats import instant
+from .paging import check_page, page_lines, status_of
 from .target import load_job
 
 HEAD = ["request", "job", "status", "requested (UTC)", "execution", "why"]
@@ -53,35 +52,17 @@ def list_requests(
     """Give a page, newest first.
 
     Raises:
-        InvalidValue: The limit or the status is not one.
+        InvalidValue: The limit or the status is not one, or it is the memory store.
         StoreError: There is no usable store.
     """
-    if not 1 <= limit <= PAGE_MAX:
-        raise InvalidValue("--limit", f"must be 1 to {PAGE_MAX}")
-    if before is not None and not 0 <= before <= COUNT_MAX:
-        raise InvalidValue("--before", "must be the number of a request")
-    page = ask(url, ListLaunches(job, _status(status), limit, before))
+    refuse_memory(url)
+    check_page(limit, before, "a request")
+    wanted = status_of(RequestStatus, status)
+    page = ask(url, ListLaunches(job, wanted, limit, before))
     more = page.requests[-1].id if page.more else None
-    return Answer(page.requests, _lines(page), more=more)
-
-
-def _status(word: str | None) -> RequestStatus | None:
-    if word is None:
-        return None
-    try:
-        return RequestStatus(word.upper())
-    except ValueError:
-        known = ", ".join(one.value for one in RequestStatus)
-        raise InvalidValue("--status", f"must be one of {known}") from None
-
-
-def _lines(page: LaunchPage) -> Iterator[str]:
-    if not page.requests:
-        yield "no launch requests"
-        return
-    yield from table([HEAD, *map(_row, page.requests)])
-    if page.more:
-        yield f"there are more: add --before {page.requests[-1].id}"
+    rows = [_row(one) for one in page.requests]
+    lines = page_lines(HEAD, rows, more, "no launch requests")
+    return Answer(page.requests, lines, more=more)
 
 
 def _row(one: LaunchRequest) -> list[str]:

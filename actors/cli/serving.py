@@ -11,7 +11,8 @@ from ...storage.model.errors import InvalidValue, TrioletError
 from ...storage.model.launch_request import RequestStatus
 from ..composition import open_runtime
 from ..job.options import RuntimeOptions
-from ..job.serving import MAX_RUNNING_MAX, ServedRequest, served_jobs
+from ..job.served_jobs import served_jobs
+from ..job.serving import MAX_RUNNING_MAX, ServedRequest
 from ..plan.definition import Job
 from .answers import Answer
 from .output import complain, emit, plain

@@ -14,13 +14,8 @@ from typing import Any
 import trio
 from attrs import define, evolve, field, frozen
 
-from ...storage.codec import (
-    CHECKPOINT_FORMAT,
-    POSITION_SCHEMA,
-    seal,
-    unseal,
-)
 from ...storage.commands import CommitChunk, Cursor, Enlist, EnlistedWrite, WriteFailed
+from ...storage.envelope import CHECKPOINT_FORMAT, POSITION_SCHEMA, seal, unseal
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
     CorruptRecord,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from attrs import define, field, frozen
 
-from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, unseal
+from ...storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, unseal
 from ...storage.model.errors import InvalidValue
 from ...storage.model.execution import Counts
 from ...storage.model.json import JsonObject
@@ -69,6 +69,34 @@ def log_of(execution: JobContext, node: str) -> Log:
     return LoggerAdapter(getLogger("triolet.user"), extra)
 
 
+class NodeContext:
+    """What the code of every node can see."""
+
+    __slots__ = ()
+
+    execution: JobContext
+    node: str
+
+    @property
+    def parameters(self) -> Mapping[str, ParameterValue]:
+        """The launch parameters, defaults filled in."""
+        return self.execution.parameters
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt at the instance this is, from 1."""
+        return self.execution.attempt
+
+    @property
+    def log(self) -> Log:
+        """Logs with the ids of the execution and the node."""
+        return log_of(self.execution, self.node)
+
+    def state_of(self, node: str) -> JsonObject:
+        """Read what a step committed as its state; empty when it has none."""
+        return self.execution.state_of(node)
+
+
 @frozen(kw_only=True)
 class Partition:
     """The share of a partitioned step's work that a worker does."""
@@ -82,7 +110,7 @@ class Partition:
 
 
 @define(eq=False, kw_only=True)
-class StepContext:
+class StepContext(NodeContext):
     """What a tasklet and its listeners are given."""
 
     execution: JobContext = field(repr=False)
@@ -100,19 +128,9 @@ class StepContext:
     _progress: Callable[[int, int | None], None] = field(repr=False)
 
     @property
-    def parameters(self) -> Mapping[str, ParameterValue]:
-        """The launch parameters, defaults filled in."""
-        return self.execution.parameters
-
-    @property
     def stop(self) -> StopToken:
         """Set when the step should come to an end; may be read from any thread."""
         return self.execution.stop
-
-    @property
-    def attempt(self) -> int:
-        """Which attempt at the instance this is, from 1."""
-        return self.execution.attempt
 
     @property
     def execution_id(self) -> int:
@@ -128,15 +146,6 @@ class StepContext:
     def idempotency_key(self) -> str:
         """Hand it to outside systems: equal whenever this step is repeated."""
         return self.execution.idempotency_key(self.path)
-
-    @property
-    def log(self) -> Log:
-        """Logs with the ids of the execution and the step."""
-        return log_of(self.execution, self.node)
-
-    def state_of(self, node: str) -> JsonObject:
-        """Read what another step committed as its state; empty when it has none."""
-        return self.execution.state_of(node)
 
     def progress(self, done: int, total: int | None = None) -> None:
         """Report progress to whoever watches; nothing of it is stored.
@@ -158,32 +167,13 @@ class StepContext:
 
 
 @frozen(kw_only=True)
-class PlannerContext:
+class PlannerContext(NodeContext):
     """What the planner of a partitioned step is given."""
 
     execution: JobContext = field(repr=False)
     node: str
     partitions: int | None
     """How many there have to be; None: 0 to 1,024."""
-
-    @property
-    def parameters(self) -> Mapping[str, ParameterValue]:
-        """The launch parameters, defaults filled in."""
-        return self.execution.parameters
-
-    @property
-    def attempt(self) -> int:
-        """Which attempt at the instance this is, from 1."""
-        return self.execution.attempt
-
-    @property
-    def log(self) -> Log:
-        """Logs with the ids of the execution and the node."""
-        return log_of(self.execution, self.node)
-
-    def state_of(self, node: str) -> JsonObject:
-        """Read what a step committed as its state; empty when it has none."""
-        return self.execution.state_of(node)
 
 
 @frozen(kw_only=True)
@@ -219,7 +209,7 @@ class SplitObservation:
 
 
 @frozen(kw_only=True)
-class DeciderContext:
+class DeciderContext(NodeContext):
     """What a decider is given; its answer must depend on nothing else."""
 
     execution: JobContext = field(repr=False)
@@ -229,25 +219,6 @@ class DeciderContext:
     after it."""
     split: SplitObservation | None = None
     """The split before the decision, when no step came after it."""
-
-    @property
-    def parameters(self) -> Mapping[str, ParameterValue]:
-        """The launch parameters, defaults filled in."""
-        return self.execution.parameters
-
-    @property
-    def attempt(self) -> int:
-        """Which attempt at the instance this is, from 1."""
-        return self.execution.attempt
-
-    @property
-    def log(self) -> Log:
-        """Logs with the ids of the execution and the node."""
-        return log_of(self.execution, self.node)
-
-    def state_of(self, node: str) -> JsonObject:
-        """Read what a step committed as its state; empty when it has none."""
-        return self.execution.state_of(node)
 
 
 @frozen

@@ -34,6 +34,9 @@ class EventKind(StrEnum):
     PARTITIONS_PLANNED = "flow.partitions_planned"
     """The plan of a partitioned step is durable, made now or in an earlier attempt."""
     START_LIMIT_EXCEEDED = "step.start_limit_exceeded"
+    STEP_TIMED_OUT = "step.timed_out"
+    """A step's time is over; its result follows, when its work has ended."""
+    JOB_TIMED_OUT = "job.timed_out"
     STOP_REQUESTED = "job.stop_requested"
     STOP_WAITING = "job.stop_waiting"
     LOOP_BLOCKED = "step.loop_blocked"
@@ -65,7 +68,8 @@ class Event:
     fraction: float | None = None
     """Of the step's input that is done, 0 to 1; None where nobody knows."""
     seconds: float | None = None
-    """How long a launch will wait at most, or the event loop was blocked."""
+    """How long a launch will wait at most, the event loop was blocked, or the time was
+    that is over."""
     message: str | None = None
     at: int | None = None
     """Store clock, microseconds since 1970; None for events that no commit precedes."""

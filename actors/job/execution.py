@@ -3,49 +3,23 @@
 import trio
 
 from ...storage.commands import Opened
-from ...storage.model.errors import InvalidName, InvalidValue, with_article
 from ...storage.model.execution import Failure
 from ...storage.model.parameters import ParameterSet
-from ..kernel.inspecting import ActorState
-from ..plan.actions import (
-    Action,
-    Commit,
-    Conclude,
-    Decide,
-    Ended,
-    Finished,
-    LatestRow,
-    LineResult,
-    PlanPartitions,
-    RunPartitions,
-    RunSplit,
-    SplitResult,
-)
+from ...storage.model.status import FailureCategory
+from ..plan.actions import Action, Commit, Conclude, Ended, Finished
 from ..plan.compile import CompiledJob
-from ..plan.definition import Decision, Exit
-from ..plan.partitioning import check_partitions
-from ..plan.traversal import Traversal
+from ..plan.job_traversal import JobTraversal
 from . import logs
-from .boundary import ComponentFailed, OutcomeUnknown, Where
-from .context import (
-    BranchObservation,
-    DeciderContext,
-    Observation,
-    PlannerContext,
-    SplitObservation,
-    payload_of,
-)
+from .boundary import Where
 from .events import Event, EventKind
-from .fan import Fan
+from .flow import Flow
 from .job_listening import JobListening
-from .partitions import PartitionManager
 from .report import LaunchReport
-from .split import Split
-from .step import HEEDING_SECS, Environment, still_running
-from .walk import Stop, Walk
+from .step import Environment
+from .timing import deadline_of, time_limit, too_long
 
 
-class JobExecution(Walk):
+class JobExecution(Flow):
     """One attempt at one instance.
 
     Args:
@@ -60,21 +34,17 @@ class JobExecution(Walk):
         self,
         job: CompiledJob,
         opened: Opened,
-        engine: Traversal,
+        engine: JobTraversal,
         environment: Environment,
         parameters: ParameterSet,
     ) -> None:
         super().__init__(job, engine, environment)
-        self._traversal = engine
+        self._journey = engine
         self._opened = opened
         self._parameters = parameters
-        self._asking: tuple[str, object] | None = None
-        """The decider or planner that is being called, with its node."""
         self._listening = JobListening(
             job.listeners, environment.context, environment.boundary
         )
-        self._fan: Fan | None = None
-        """The split or partition manager that is running."""
 
     @property
     def title(self) -> str:
@@ -109,26 +79,45 @@ class JobExecution(Walk):
 
     @property
     def _called(self) -> tuple[str, object] | None:
-        """The code outside of steps that is being called and a stop cancels."""
-        return self._asking or self._listening.calling
+        return super()._called or self._listening.calling
 
-    def _inside(self) -> tuple[ActorState, ...]:
-        return super()._inside() if self._fan is None else (self._fan.inspect(),)
-
-    async def _bring_to_end(self) -> None:
+    async def take_in_stop(self) -> None:
+        """Come to an end; see `listen`."""
         self._tell(Event(kind=EventKind.STOP_REQUESTED))
-        asking = self._called
-        if self._fan is not None:
-            self._fan.mailbox.offer(Stop())
-        elif asking is not None:
-            self._scope.cancel()
-            await trio.sleep(HEEDING_SECS)
-            if self._called is asking:
-                self._tell(still_running(*asking))
-        else:
-            await super()._bring_to_end()
+        await super().take_in_stop()
+
+    def _ran_out(self) -> bool:
+        """Come to an end because the job's time is over; a stop that came first wins."""
+        if self.stop_token.is_set():
+            return False
+        timeout = self._job.timeout
+        assert timeout is not None
+        self._tell(Event(kind=EventKind.JOB_TIMED_OUT, seconds=timeout))
+        where = Where(self._job.plan.job, "job_timed_out", FailureCategory.TIMEOUT)
+        text = too_long(f"job {self._job.plan.job!r}", timeout)
+        failure = self._environment.boundary.refusal(where, text).failure
+        self._journey.expire(failure)
+        self.stop_token.set()
+        return True
 
     async def _to_the_end(self) -> Finished | Ended:
+        limit = time_limit(
+            self._environment.nursery,
+            deadline_of(self._job.timeout, trio.current_time(), self._journey.spent),
+            self._ran_out,
+            self._bring_to_end,
+        )
+        with limit:
+            end = await self._through_nodes()
+        if isinstance(end, Conclude):
+            # In no scope that a stop cancels: nothing disturbs these listeners.
+            failure = await self._listening.after(end)
+            await self._asyncio.close()
+            end = await self._follow(self._journey.concluded(failure))
+        assert not isinstance(end, Conclude)
+        return end
+
+    async def _through_nodes(self) -> Finished | Ended | Conclude:
         failure: Failure | None = None
         action = await self._up_to_code() if self._job.plan.one_step else None
         with trio.CancelScope() as self._scope:
@@ -136,125 +125,18 @@ class JobExecution(Walk):
         await self._asyncio.close()
         self._heed()
         if failure is not None:
-            action = self._traversal.refused(failure)
+            action = self._journey.refused(failure)
         elif action is None:
-            action = self._traversal.begin()
-        end = await self._follow(action)
-        if isinstance(end, Conclude):
-            # In no scope that a stop cancels: nothing disturbs these listeners.
-            failure = await self._listening.after(end)
-            await self._asyncio.close()
-            end = await self._follow(self._traversal.concluded(failure))
-        assert not isinstance(end, Conclude)
-        return end
+            action = self._journey.begin()
+        return await self._follow(action)
 
     async def _up_to_code(self) -> Action:
         """Write the row of a job of one step, which comes before the listeners."""
         self._heed()
-        action = self._traversal.begin()
+        action = self._journey.begin()
         while isinstance(action, Commit):
             action = await self._perform(action)
         return action
-
-    async def _interrupted(self) -> Action:
-        if self._running is None:
-            return self._traversal.undecided()
-        return await super()._interrupted()
-
-    async def _perform(self, action: Action) -> Action:
-        match action:
-            case Decide():
-                await trio.lowlevel.checkpoint_if_cancelled()
-                return await self._decide(action)
-            case RunSplit():
-                await trio.lowlevel.checkpoint_if_cancelled()
-                split = Split(action, self._job, self._environment)
-                return self._traversal.joined(await self._side_by_side(split))
-            case PlanPartitions():
-                await trio.lowlevel.checkpoint_if_cancelled()
-                return await self._plan(action)
-            case RunPartitions():
-                await trio.lowlevel.checkpoint_if_cancelled()
-                self._tell(_planned(action))
-                manager = PartitionManager(action, self._job, self._environment)
-                return self._traversal.partitioned(await self._side_by_side(manager))
-            case _:
-                return await super()._perform(action)
-
-    async def _side_by_side(self, fan: Fan) -> tuple[LineResult, ...]:
-        self._fan = fan
-        try:
-            results = await fan.run(fan.mailbox.inbox)
-        finally:
-            self._fan = None
-        self._heed()
-        return results
-
-    async def _plan(self, action: PlanPartitions) -> Action:
-        node = action.node
-        planner = self._job.partitioned[node.id].planner
-        boundary = self._environment.boundary
-        where = Where(node.id, "planner_failed")
-        ctx = PlannerContext(
-            execution=self._environment.context,
-            node=node.id,
-            partitions=node.partition_count,
-        )
-        self._asking = (node.id, planner)
-        try:
-            with self._watched(node.id):
-                returned = await boundary.call(where, planner, ctx)
-            entries = check_partitions(returned, node.partition_count)
-        except ComponentFailed as exc:
-            return self._traversal.unplanned(exc.failure)
-        except (OutcomeUnknown, InvalidValue) as exc:
-            return self._traversal.unplanned(boundary.failure(where, exc))
-        finally:
-            self._asking = None
-        self._heed()
-        return self._traversal.planned(entries)
-
-    async def _decide(self, action: Decide) -> Action:
-        decision = self._job.decisions[action.node.id]
-        where = Where(decision.id, "decider_failed")
-        ctx = DeciderContext(
-            execution=self._environment.context,
-            node=decision.id,
-            preceding=None if action.preceding is None else _seen(action.preceding),
-            split=None if action.split is None else _joined(action.split),
-        )
-        self._asking = (decision.id, decision.decider)
-        try:
-            code = await self._answer(decision, where, ctx)
-        except ComponentFailed as exc:
-            return self._traversal.refused(exc.failure)
-        except OutcomeUnknown as exc:
-            return self._traversal.refused(
-                self._environment.boundary.failure(where, exc)
-            )
-        finally:
-            self._asking = None
-        self._heed()
-        return self._traversal.decided(action.node, code)
-
-    async def _answer(
-        self, decision: Decision, where: Where, ctx: DeciderContext
-    ) -> str:
-        boundary = self._environment.boundary
-        with self._watched(decision.id):
-            returned = await boundary.call(where, decision.decider, ctx)
-        if isinstance(returned, Exit):
-            return returned.code
-        if isinstance(returned, str):
-            try:
-                return Exit(returned).code
-            except InvalidName as exc:
-                raise boundary.failed(where, exc) from exc
-        kind = with_article(type(returned).__name__)
-        raise boundary.refusal(
-            where,
-            f"decider {decision.id!r} returned {kind}; return an exit code or Exit",
-        )
 
     def _report(self, end: Finished) -> LaunchReport:
         opened = self._opened
@@ -268,47 +150,10 @@ class JobExecution(Walk):
             counts=end.counts,
             failure=end.failure,
             steps=tuple(self._engine.steps),
-            partitions=tuple(self._traversal.partitions),
+            partitions=tuple(self._journey.partitions),
             parameters=self._parameters,
             run=opened.run,
             restart_of=opened.restart_of,
             took_over=opened.took_over,
             overridden=end.overridden,
         )
-
-
-def _planned(action: RunPartitions) -> Event:
-    return Event(
-        kind=EventKind.PARTITIONS_PLANNED,
-        node=action.node.id,
-        step_id=action.manager_id,
-        counts=action.counts,
-        total=action.total,
-        completed=action.total - len(action.partitions),
-    )
-
-
-def _seen(row: LatestRow) -> Observation:
-    return Observation(
-        node=row.node,
-        step_id=row.step_id,
-        status=row.status,
-        exit_code=row.exit_code,
-        counts=row.counts,
-        state=payload_of(row.context, row.node),
-    )
-
-
-def _joined(split: SplitResult) -> SplitObservation:
-    return SplitObservation(
-        status=split.status,
-        exit_code=split.exit_code,
-        branches=tuple(
-            BranchObservation(
-                status=branch.status,
-                exit_code=branch.exit_code,
-                steps=tuple(_seen(step.row) for step in branch.steps),
-            )
-            for branch in split.branches
-        ),
-    )

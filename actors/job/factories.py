@@ -22,10 +22,9 @@ async def materialised(job: CompiledJob, boundary: Boundary) -> CompiledJob:
     """
     if not job.factories:
         return job
-    known = {**job.plan.nodes, **job.plan.embedded}
     made = {}
     for key in sorted(job.factories):
-        node = known[key]
+        node = job.plan.every[key]
         assert isinstance(node, StepNode), "a factory belongs to no step"
         made[key] = await _made(job.factories[key], job.steps[key], node, boundary)
     return evolve(job, steps={**job.steps, **made})

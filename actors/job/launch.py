@@ -31,8 +31,8 @@ from ..kernel.storage_actor import StorageActor
 from ..plan.arguments import resolve
 from ..plan.changes import describe_changes
 from ..plan.compile import CompiledJob
+from ..plan.job_traversal import JobTraversal, entry_step
 from ..plan.plan import Plan
-from ..plan.traversal import Traversal, entry_step
 from .boundary import Boundary
 from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
@@ -272,7 +272,7 @@ def _execution(
     if opened.run is not None:
         parameters = parameters.with_run(opened.run)
     opened = evolve(opened, run=opened.run or launch.run)
-    engine = Traversal(
+    engine = JobTraversal(
         plan,
         opened,
         settings.owner_id,

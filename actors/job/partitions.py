@@ -1,9 +1,12 @@
 """The partition manager: an actor that runs the workers of one partitioned step."""
 
+import trio
 from attrs import evolve
 
-from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, unseal
+from ...storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, unseal
 from ...storage.model.errors import InvalidValue
+from ...storage.model.execution import Failure
+from ...storage.model.status import FailureCategory
 from ..kernel.inspecting import ActorKind
 from ..plan.actions import OpenStep, RunPartitions
 from ..plan.bindings import step_reasons
@@ -14,8 +17,10 @@ from ..plan.made import made_step
 from ..plan.partitioned import PartitionTraversal
 from .boundary import Where
 from .context import Partition
+from .events import Event, EventKind
 from .fan import Fan, Line
 from .step import Environment
+from .timing import deadline_of, too_long
 
 
 class PartitionManager(Fan):
@@ -42,12 +47,40 @@ class PartitionManager(Fan):
             node.failure_policy,
             environment,
         )
+        self.expired: Failure | None = None
+        """Why the step has failed, if its time was over."""
+        self._action = action
         self._partitions = action.partitions
         self._job = job
         # Each partition keeps to one connection, so that its commands keep their order.
         self._places = [
             evolve(self._environment, store=store) for store in environment.stores
         ]
+
+    @property
+    def deadline(self) -> float:
+        """When the time of the step is over that begins now."""
+        now = trio.current_time()
+        return deadline_of(self._definition.timeout, now, self._action.spent)
+
+    def expire(self) -> bool:
+        """Stop all workers because the step's time is over; a stop before that wins."""
+        timeout = self._definition.timeout
+        if timeout is None or self._token.is_set():
+            return False
+        node, environment = self._action.node.id, self._environment
+        event = Event(
+            kind=EventKind.STEP_TIMED_OUT,
+            node=node,
+            step_id=self._action.manager_id,
+            seconds=timeout,
+        )
+        environment.announcer.tell(event)
+        where = Where(node, "step_timed_out", FailureCategory.TIMEOUT)
+        text = too_long(f"step {node!r}", timeout)
+        self.expired = environment.boundary.refusal(where, text).failure
+        self._stop_all()
+        return True
 
     def _line(self, at: int) -> Line:
         environment = self._places[at % len(self._places)]

@@ -6,7 +6,7 @@ that execution, or finds that it has ended.
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import trio
 from attrs import define, field, frozen
@@ -26,11 +26,9 @@ from ...storage.commands.requesting import (
 from ...storage.model.bounds import check_whole
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
-    InvalidValue,
     StoreError,
     StoreUnavailable,
     TrioletError,
-    error,
 )
 from ...storage.model.execution import JobExecution
 from ...storage.model.launch_request import (
@@ -43,39 +41,15 @@ from ..kernel.inspecting import Activity, ActorKind, ActorState
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
 from ..kernel.storage_actor import StorageActor
-from ..plan.compile import CompiledJob, compile_job
-from ..plan.definition import Job
 from .launch import ComponentsInUse, Launch, ShuttingDown, launch_of
-from .places import place_of
 from .report import LaunchReport
+from .served_jobs import ServedJob
 
 log = logging.getLogger("triolet.serving")
 
 MAX_RUNNING = 4
 MAX_RUNNING_MAX = 1000
 MESSAGE_CHARS_MAX = 1024
-
-
-@error
-class JobNotMade(TrioletError):
-    """The function that makes a job raised, or made another one."""
-
-    code = "job_not_made"
-    job: str
-    reason: str
-
-    def __str__(self) -> str:
-        """Say in one sentence what is wrong, where, and how to mend it."""
-        return f"the function that makes job {self.job!r} {self.reason}"
-
-
-@frozen
-class ServedJob:
-    """A job that is served."""
-
-    make: Callable[[], CompiledJob]
-    alone: bool
-    """Whether it runs once at a time, because its launches share readers or writers."""
 
 
 @frozen(kw_only=True)
@@ -89,59 +63,6 @@ class ServedRequest:
     report: LaunchReport | None = None
     """Of the job, when it ran here."""
     refusal: LaunchRefusal | None = None
-
-
-def served_jobs(jobs: Iterable[Job | Callable[[], Job]]) -> dict[str, ServedJob]:
-    """Compile each definition once, so that mistakes are found before any launch.
-
-    Raises:
-        DefinitionError: A definition has mistakes; all are listed.
-        InvalidValue: There is no job, two have one name, or one is no job.
-    """
-    served: dict[str, ServedJob] = {}
-    for given in jobs:
-        made: object = given if isinstance(given, Job) else _called(given)
-        if not isinstance(made, Job):
-            kind = type(made).__name__
-            reason = f"must hold jobs or functions that return one, not {kind}"
-            raise InvalidValue("what is served", reason)
-        job = compile_job(made)
-        name = job.plan.job
-        if name in served:
-            raise InvalidValue(
-                "what is served", f"holds two jobs with the name {name!r}"
-            )
-        if isinstance(given, Job):
-            served[name] = ServedJob(_constant(job), bool(job.components))
-        else:
-            served[name] = ServedJob(_factory(name, given), alone=False)
-    if not served:
-        raise InvalidValue("what is served", "must hold at least one job")
-    return served
-
-
-def _called(given: object) -> object:
-    return given() if callable(given) else given
-
-
-def _constant(job: CompiledJob) -> Callable[[], CompiledJob]:
-    return lambda: job
-
-
-def _factory(name: str, make: Callable[[], Job]) -> Callable[[], CompiledJob]:
-    def made() -> CompiledJob:
-        try:
-            job = make()
-        except Exception as exc:
-            place = place_of(exc)
-            where = "" if place is None else f" ({place})"
-            raise JobNotMade(name, f"raised {type(exc).__name__}{where}") from exc
-        compiled = compile_job(job)
-        if compiled.plan.job != name:
-            raise JobNotMade(name, f"made job {compiled.plan.job!r} instead")
-        return compiled
-
-    return made
 
 
 @define(eq=False, kw_only=True)
@@ -169,8 +90,6 @@ class Serving:
     _running: list[str] = field(factory=list)
     """The job of each launch that is under way."""
     _woken: trio.Event = field(factory=trio.Event)
-    _turns: dict[tuple[str, bytes], trio.Event] = field(factory=dict)
-    """By instance: the end of the last request for it that was claimed."""
 
     def __attrs_post_init__(self) -> None:
         check_whole("max_running", self.max_running, 1, MAX_RUNNING_MAX)
@@ -238,34 +157,12 @@ class Serving:
         for request in claimed.requests:
             self.held.add(request.id)
             self._running.append(request.job)
-            nursery.start_soon(self._in_turn, request, *self._turn_of(request))
+            nursery.start_soon(self._work, request)
         return bool(claimed.requests)
 
-    def _turn_of(self, request: LaunchRequest) -> tuple[trio.Event | None, trio.Event]:
-        """Queue up behind the requests for the same instance: what to wait for, and to set."""
-        mine = trio.Event()
-        if request.anew:
-            return None, mine
-        instance = (request.job, request.parameters.instance_key(request.job))
-        before = self._turns.get(instance)
-        self._turns[instance] = mine
-        return before, mine
-
-    async def _in_turn(
-        self, request: LaunchRequest, before: trio.Event | None, mine: trio.Event
-    ) -> None:
-        try:
-            await self._work(request, before)
-        finally:
-            mine.set()
-            for instance in [one for one, end in self._turns.items() if end is mine]:
-                del self._turns[instance]
-
-    async def _work(self, request: LaunchRequest, before: trio.Event | None) -> None:
+    async def _work(self, request: LaunchRequest) -> None:
         served = ServedRequest(request=request, status=RequestStatus.REQUESTED)
         try:
-            if before is not None:
-                await before.wait()
             served = await self._served(request)
         except (StoreUnavailable, CommitOutcomeUnknown) as exc:
             log.warning("launch request %d was interrupted: %s", request.id, exc)

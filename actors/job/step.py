@@ -9,8 +9,8 @@ from typing import Protocol
 import trio
 from attrs import define, evolve, field, frozen
 
-from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, canonical_json, seal
 from ...storage.commands import Advance, Cursor, EnlistedWrite
+from ...storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, canonical_json, seal
 from ...storage.model.errors import InvalidValue, with_article
 from ...storage.model.execution import ExitCode, Failure
 from ...storage.model.json import JsonObject
@@ -22,6 +22,7 @@ from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where, is_async
 from .context import JobContext, StepContext, StepOutcome, payload_of
 from .events import Announcer, Event, EventKind
 from .loop_watch import LoopWatch
+from .timing import too_long
 
 log = logging.getLogger("triolet.job")
 
@@ -137,6 +138,8 @@ class StepRun:
     scope: trio.CancelScope
     """Around the work; only a stop cancels it."""
     _stoppable: bool = field(default=True, init=False)
+    _stopping: bool = field(default=False, init=False)
+    _expired: bool = field(default=False, init=False)
     _result: StepResult | None = field(default=None, init=False)
 
     async def run(self) -> StepResult:
@@ -148,7 +151,7 @@ class StepRun:
         """
         if self.ctx.stop.is_set():
             return await self._stopped()
-        result = await self._inner()
+        result = self._in_time(await self._inner())
         return await self._concluded(result)
 
     async def interrupted(self) -> StepResult:
@@ -158,8 +161,30 @@ class StepRun:
 
     def stop(self) -> None:
         """Bring the work to an end; listeners after it are not disturbed."""
-        if self._stoppable:
+        # It may have a token of its own, for which somebody waits.
+        self.ctx.stop.set()
+        if self._stoppable and not self._stopping:
+            self._stopping = True
             self.work.stop(self.scope)
+
+    def expire(self) -> bool:
+        """Bring the work to an end because its time is over; a stop before that wins.
+
+        Returns:
+            Whether the work had not ended, nor been stopped.
+        """
+        if not self._stoppable or self.ctx.stop.is_set():
+            return False
+        self._expired = True
+        event = Event(
+            kind=EventKind.STEP_TIMED_OUT,
+            node=self.step.id,
+            step_id=self.row.step_id,
+            seconds=self.step.timeout,
+        )
+        self.environment.announcer.tell(event)
+        self.stop()
+        return True
 
     async def outlast_stop(self) -> None:
         """Sleep until the work should have heeded a stop."""
@@ -195,7 +220,19 @@ class StepRun:
 
     async def _stopped(self) -> StepResult:
         await self._begin_if_needed()
-        return StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
+        return self._in_time(
+            StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
+        )
+
+    def _in_time(self, result: StepResult) -> StepResult:
+        """Give the result; what was stopped because its time was over has failed."""
+        if not self._expired or result.status is not BatchStatus.STOPPED:
+            return result
+        assert self.step.timeout is not None
+        where = Where(self.step.id, "step_timed_out", FailureCategory.TIMEOUT)
+        text = too_long(f"step {self.step.id!r}", self.step.timeout)
+        failure = self.environment.boundary.refusal(where, text).failure
+        return evolve(failed(failure), context=result.context)
 
     async def _before(self) -> None:
         for listener in self.step.listeners:

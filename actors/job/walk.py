@@ -8,6 +8,7 @@ command, so that the store never says that nobody works on it.
 import logging
 from contextlib import AbstractContextManager
 from functools import partial
+from math import inf
 from threading import get_ident
 
 import trio
@@ -63,6 +64,7 @@ from .step import (
     still_running,
     unknown,
 )
+from .timing import deadline_of, time_limit
 
 log = logging.getLogger("triolet.job")
 
@@ -142,9 +144,13 @@ class Walk:
         running = self._running
         if running is not None:
             running.stop()
-            await running.outlast_stop()
-            if self._running is running:
-                self._tell(still_running(running.step.id, running.step.work))
+            await self._outlast(running)
+
+    async def _outlast(self, running: StepRun) -> None:
+        """Tell when a step goes on that has been brought to its end."""
+        await running.outlast_stop()
+        if self._running is running:
+            self._tell(still_running(running.step.id, running.step.work))
 
     async def _walk(self) -> Finished | Ended:
         """Go to the end.
@@ -199,12 +205,14 @@ class Walk:
     async def _follow(self, action: Action) -> Finished | Ended | Conclude:
         """Perform one action after the other, until nothing of the nodes is left."""
         while True:
-            # One scope serves step after step: only a stop cancels it, and what it does.
+            # One scope serves step after step, until one of them is brought to its end.
             with trio.CancelScope() as self._scope:
-                while not isinstance(action, Finished | Ended | Conclude):
+                while not self._scope.cancel_called and self._scope.deadline == inf:
+                    if isinstance(action, Finished | Ended | Conclude):
+                        return action
                     action = await self._perform(action)
                     await self._asyncio.close()
-                return action
+                continue
             action = await self._interrupted()
             await self._asyncio.close()
 
@@ -265,12 +273,16 @@ class Walk:
                 raise other from exc
 
     async def _run_step(self, row: OpenStep) -> Action:
+        began = trio.current_time()
         try:
             step = await self._step_of(row)
         except ComponentFailed as exc:
             return self._engine.stepped(failed(exc.failure))
+        execution = self._environment.context
+        if step.timeout is not None:
+            execution = evolve(execution, stop=StopToken(execution.stop))
         ctx = StepContext(
-            execution=self._environment.context,
+            execution=execution,
             node=step.id,
             path=row.node.id,
             partition=self._partition_of(),
@@ -295,9 +307,15 @@ class Walk:
             )
         running = StepRun(step, row, work, ctx, self._environment, self._scope)
         self._running, self._step = running, step
+        limit = time_limit(
+            self._environment.nursery,
+            deadline_of(step.timeout, began, row.spent),
+            running.expire,
+            partial(self._outlast, running),
+        )
         within = logs.step_id.set(row.step_id)
         try:
-            with self._watched(step.id, row.step_id):
+            with limit, self._watched(step.id, row.step_id):
                 result = await running.run()
         finally:
             logs.step_id.reset(within)

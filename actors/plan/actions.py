@@ -10,8 +10,8 @@ from ...storage.model.status import BatchStatus
 from .plan import DecisionNode, PartitionedNode, SplitNode, StepNode
 
 if TYPE_CHECKING:
-    from .branch import BranchTraversal
     from .partitioned import PartitionTraversal
+    from .traversal import BranchTraversal
 
 
 @define(eq=False)
@@ -31,6 +31,9 @@ class OpenStep:
     counts: Counts = NO_COUNTS
     checkpoint: str | None = None
     context: str | None = None
+    spent: int = 0
+    """Microseconds of the store's clock that had passed when the row was made, since
+    the first one that an attempt left open which died."""
 
 
 @frozen
@@ -131,6 +134,8 @@ class LineResult:
     failure: Failure | None = None
     steps: tuple[StepReport, ...] = ()
     """What it came by, in order."""
+    partitions: tuple["PartitionReport", ...] = ()
+    """Of the partitioned steps that it came by, each in the order of its keys."""
 
 
 @frozen(kw_only=True)
@@ -185,6 +190,8 @@ class RunPartitions:
     """How many partitions there are."""
     counts: Counts
     """Of those that earlier attempts have completed."""
+    spent: int
+    """As of the manager's `OpenStep`."""
 
 
 @frozen

@@ -51,6 +51,7 @@ from .plan import (
     PlanNode,
     SplitNode,
     StepNode,
+    nodes_of,
 )
 
 Code: TypeAlias = Function | Chunk | Step | Decision | Factory
@@ -70,6 +71,7 @@ def assemble(
     parameters: Iterable[Parameter] = (),
     listeners: Iterable[JobListener] = (),
     restartable: bool = True,
+    timeout: float | None = None,
 ) -> CompiledJob:
     """Bind code to the nodes of a plan; nothing of the user's is called.
 
@@ -95,6 +97,7 @@ def assemble(
         parameters: As for a ``Job``.
         listeners: As for a ``Job``.
         restartable: As for a ``Job``.
+        timeout: As for a ``Job``.
 
     Raises:
         ManifestUnsupported: It cannot be read, or describes a job of one step.
@@ -120,13 +123,14 @@ def assemble(
         parameters=parameters,
         listeners=listeners,
         restartable=restartable,
+        timeout=timeout,
     )
     problems = tuple(settings_problems(definition))
     if problems:
         raise DefinitionError(job, problems)
     workers = {
         node.worker.id
-        for node in known.nodes.values()
+        for node in known.every.values()
         if isinstance(node, PartitionedNode)
     }
     factories = {
@@ -165,7 +169,7 @@ def _pairs(
 
 def _bindings(plan: Plan, pairs: Sequence[tuple[str, Code]]) -> dict[str, Code]:
     """Check that every node has one binding of its kind."""
-    every = {**plan.nodes, **plan.embedded}
+    every = plan.every
     for key, given in pairs:
         if not _fits(every.get(key), given):
             raise WrongNodeKind(key, _kind(every.get(key)), _described(given))
@@ -251,15 +255,15 @@ class _Assembly:
     budgets: dict[str, int]
 
     def nodes(self) -> dict[str, Node]:
-        nodes = {node.id: node for node in self._made()}
+        nodes = {node.id: node for node in self._made(self.plan.nodes.values())}
         for key in self.budgets:
-            if not isinstance(nodes.get(key), Split | PartitionedStep):
+            if not isinstance(self.plan.every.get(key), SplitNode | PartitionedNode):
                 reason = f"names {key!r}, which is no split and no partitioned step"
                 raise InvalidValue("budgets=", reason)
         return nodes
 
-    def _made(self) -> Iterator[Node]:
-        for node in self.plan.nodes.values():
+    def _made(self, nodes: Iterable[PlanNode]) -> Iterator[Node]:
+        for node in nodes:
             match node:
                 case StepNode():
                     yield self._step(node)
@@ -305,7 +309,7 @@ class _Assembly:
         budget = self.budgets.get(node.id, _SPLIT_BUDGET)
         split = Split(
             node.id,
-            [[self._step(step) for step in branch] for branch in node.branches],
+            [[*self._made(nodes_of(branch))] for branch in node.branches],
             join=node.join,
             max_parallel=budget,
             on_failure=node.failure_policy,

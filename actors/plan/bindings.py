@@ -23,12 +23,14 @@ from .definition import (
     Step,
     StepListener,
 )
+from .naming import every_node
 from .nesting import BRANCHES_MAX
 from .plan import DeliveryMode
 
 READER_METHODS = ("open", "read", "state", "close")
 WRITER_METHODS = ("open", "write", "close")
 WORKERS_MAX = 64
+TIMEOUT_MAX = 1_000_000_000
 
 
 def job_reasons(job: Job) -> Iterator[str]:
@@ -36,6 +38,7 @@ def job_reasons(job: Job) -> Iterator[str]:
     restartable: object = job.restartable
     if not isinstance(restartable, bool):
         yield f"restartable must be a bool, not {type(restartable).__name__}"
+    yield from timeout_reasons(job.timeout)
     count = len(job.listeners)
     if count > LISTENERS_MAX:
         yield f"there are {count} listeners, at most {LISTENERS_MAX} are allowed"
@@ -43,6 +46,17 @@ def job_reasons(job: Job) -> Iterator[str]:
         yield from _listener_reasons(listener, JobListener)
         revision = getattr(listener, "revision", "1")
         yield from name_reasons(revision, NameKind.REVISION, "listener revision")
+
+
+def timeout_reasons(timeout: object) -> Iterator[str]:
+    """Say what is wrong with a time limit, if anything."""
+    if timeout is None:
+        return
+    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
+        yield f"timeout must be seconds or None, not {type(timeout).__name__}"
+    elif not 0 < timeout <= TIMEOUT_MAX:
+        most = f"{TIMEOUT_MAX:,}"
+        yield f"timeout must be more than 0 and at most {most} seconds, not {timeout}"
 
 
 def decision_reasons(decision: Decision) -> Iterator[str]:
@@ -67,6 +81,7 @@ def step_reasons(step: Step) -> Iterator[str]:
         yield f"grace must be seconds, not {type(grace).__name__}"
     elif not grace >= 0:
         yield f"grace must be at least 0 seconds, not {grace}"
+    yield from timeout_reasons(step.timeout)
 
 
 def split_reasons(split: Split) -> Iterator[str]:
@@ -84,8 +99,8 @@ def _sharing_reasons(split: Split) -> Iterator[str]:
     """Find readers and writers that would be used at two places at once."""
     owners: dict[int, tuple[int, str]] = {}
     for position, branch in enumerate(split.branches):
-        for step in branch:
-            if not isinstance(step.work, Chunk):
+        for step in every_node(branch):
+            if not (isinstance(step, Step) and isinstance(step.work, Chunk)):
                 continue
             parts = {"reader": step.work.reader, "writer": step.work.writer}
             for what, part in parts.items():
@@ -102,6 +117,7 @@ def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
     yield from _function_reasons(node.planner, "planner")
     yield from _word_reasons(node.on_failure, FailurePolicy, "on_failure")
     yield from count_reasons(node.max_workers, "budget max_workers", WORKERS_MAX)
+    yield from timeout_reasons(node.timeout)
     worker = node.worker
     if node.factory is not None:
         yield from _function_reasons(node.factory, "factory")
@@ -117,13 +133,10 @@ def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
         )
 
 
-def inner_reasons(step: Step) -> Iterator[str]:
-    """Say what a step may not have inside of a split or a partitioned step."""
+def worker_reasons(step: Step) -> Iterator[str]:
+    """Say what a worker may not have."""
     if step.then is not None:
-        yield (
-            "then= has no effect inside of a split or a partitioned step: give it to "
-            "that node"
-        )
+        yield "then= has no effect inside of a partitioned step: give it to that node"
 
 
 def delivery_of(writer: object) -> DeliveryMode | None:

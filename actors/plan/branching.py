@@ -2,13 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import field, frozen
 
 from ...storage.model.execution import Terminal
 from .converters import list_of, targets_if_any
 from .steps import Chunk, Function, Step
+
+if TYPE_CHECKING:
+    from .definition import Decision
+
+Inner: TypeAlias = "Step | Decision | Split | PartitionedStep"
+"""What may stand in a branch."""
 
 STATUS_AND_COUNTS: Final = "status-and-counts-v1"
 """The revision of the one rule by which partitions are aggregated."""
@@ -27,29 +33,31 @@ def _on_failure(word: str) -> FailurePolicy | str:
     return FailurePolicy(word) if word in list(FailurePolicy) else word
 
 
-def _branch(steps: Step | Iterable[Step]) -> tuple[Step, ...]:
-    # What is neither is recorded as a step; the compiler says what is wrong with it.
-    return list_of(steps if isinstance(steps, Iterable) else [steps], "a branch")
+def _branch(nodes: "Inner | Iterable[Inner]") -> tuple[Inner, ...]:
+    # What is neither is recorded as a node; the compiler says what is wrong with it.
+    return list_of(nodes if isinstance(nodes, Iterable) else [nodes], "a branch")
 
 
 def _branches(
-    branches: Iterable[Step | Iterable[Step]],
-) -> tuple[tuple[Step, ...], ...]:
+    branches: "Iterable[Inner | Iterable[Inner]]",
+) -> tuple[tuple[Inner, ...], ...]:
     return tuple(map(_branch, list_of(branches, "the branches of a split")))
 
 
 @frozen
 class Split:
-    """Branches of steps that run side by side, and the join where they meet.
+    """Branches that run side by side, and the join where they meet.
 
-    A branch ends at its first step that is not COMPLETED. The join waits for all
-    branches and goes on with the exit code of the first one, in declared order, with
-    the worst status; UNKNOWN is worse than FAILED, and that worse than STOPPED.
+    The nodes of a branch follow each other as those of a job do, and their rules lead
+    to nodes of the same branch, or end it: COMPLETE, FAIL and STOP give it its status,
+    and the node that led there its exit code, if it ended alike. The join waits for
+    all branches and goes on with the exit code of the first one, in declared order,
+    with the worst status; UNKNOWN is worse than FAILED, and that worse than STOPPED.
 
     Args:
-        id: Names the split; at most 128 bytes. No split can be the first node.
-        branches: 2 to 8, each a ``Step`` or a list of 1 to 8. Their steps have no
-            ``then``.
+        id: Names the split; at most 128 bytes. No split can be the first node of a job.
+        branches: 2 to 8, each a node or a list of 1 to 32: ``Step``,
+            ``Decision``, ``PartitionedStep`` and ``Split``, splits at most 4 deep.
         join: Id of the join, ``ID.join`` unless given; no ``then`` may lead to it.
         then: Of the join; maps exit patterns to targets, as for a step.
         max_parallel: How many branches run at the same time, at most all.
@@ -58,7 +66,7 @@ class Split:
     """
 
     id: str
-    branches: tuple[tuple[Step, ...], ...] = field(converter=_branches)
+    branches: tuple[tuple[Inner, ...], ...] = field(converter=_branches)
     join: str | None = field(default=None, kw_only=True)
     then: Mapping[str, str | Terminal] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False
@@ -101,6 +109,8 @@ class PartitionedStep:
             writers of its own: a ``Step`` like *worker*, or its work. A ``Chunk``
             needs one.
         aggregation_revision: Names the rule that makes one result of all.
+        timeout: Seconds for all partitions together, from when their plan is durable,
+            as for a step. Each one's own is the worker's.
     """
 
     id: str
@@ -120,3 +130,4 @@ class PartitionedStep:
     factory: Function | None = field(default=None, kw_only=True)
     planner_revision: str = field(default="1", kw_only=True)
     aggregation_revision: str = field(default=STATUS_AND_COUNTS, kw_only=True)
+    timeout: float | None = field(default=None, kw_only=True)

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
-from ...storage.codec import Schema
+from ...storage.envelope import Schema
 from ...storage.model.errors import CorruptRecord, with_article
 from ...storage.model.execution import Target, Terminal
 from .manifest import read_manifest
 from .plan import (
     UNLIMITED,
+    Branch,
     ChunkDeclaration,
     DecisionNode,
+    Graph,
     JoinNode,
     PartitionedNode,
     Plan,
@@ -48,7 +50,7 @@ def _changes(before: Plan, after: Plan) -> Iterator[str]:
         yield f"the job is {now} instead of {then}"
     if before.entry != after.entry:
         yield f"the job begins with {after.entry!r} instead of {before.entry!r}"
-    old, new = ({**one.nodes, **one.embedded} for one in (before, after))
+    old, new = before.every, after.every
     for node in sorted(old.keys() | new.keys()):
         if node not in new:
             yield f"node {node!r} was removed"
@@ -102,7 +104,7 @@ def _facts(node: PlanNode) -> dict[str, str]:
                 "input version": str(node.input_version),
             }
         case SplitNode():
-            branches = [[step.id for step in branch] for branch in node.branches]
+            branches = list(map(_branch, node.branches))
             return {
                 "branches": repr(branches),
                 "join": repr(node.join),
@@ -120,6 +122,13 @@ def _facts(node: PlanNode) -> dict[str, str]:
                 "aggregation revision": repr(node.aggregation),
                 "on failure": node.failure_policy.value,
             }
+
+
+def _branch(branch: Branch) -> list[str]:
+    if isinstance(branch, Graph):
+        others = (one for one in sorted(branch.nodes) if one != branch.entry)
+        return [branch.entry, *others]
+    return [step.id for step in branch]
 
 
 def _start_facts(node: StepNode | PartitionedNode) -> dict[str, str]:
@@ -165,7 +174,7 @@ def _transition_changes(
 
 
 def _targets(plan: Plan, node: str) -> dict[str, str]:
-    return {one.pattern: _target(one.target) for one in plan.transitions.get(node, ())}
+    return {one.pattern: _target(one.target) for one in plan.rules.get(node, ())}
 
 
 def _target(target: Target) -> str:

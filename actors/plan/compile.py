@@ -15,11 +15,11 @@ from ...storage.model.patterns import matches
 from .arguments import declaration_problems
 from .bindings import (
     decision_reasons,
-    inner_reasons,
     job_reasons,
     partitioned_reasons,
     split_reasons,
     step_reasons,
+    worker_reasons,
 )
 from .checks import name_reasons, texts
 from .definition import (
@@ -37,7 +37,7 @@ from .graph import problems_of
 from .lowering import graph_of, step_node
 from .made import Factory
 from .manifest import MANIFEST_BYTES_MAX, plan_of
-from .naming import named_nodes, steps_of
+from .naming import every_node, named_nodes, workers_in
 from .one_step import has_one_step, one_step_problems
 from .one_step_manifest import one_step_graph, one_step_plan
 from .plan import Plan
@@ -54,13 +54,14 @@ class CompiledJob:
     """The label of the definition, given or derived from the fingerprint."""
     plan: Plan
     steps: Mapping[str, Step]
-    """Also those inside of branches and the workers of partitioned steps."""
+    """The workers of partitioned steps, too; like all others at any depth."""
     decisions: Mapping[str, Decision]
     splits: Mapping[str, Split]
     partitioned: Mapping[str, PartitionedStep]
     parameters: tuple[Parameter, ...]
     listeners: tuple[JobListener, ...]
     restartable: bool
+    timeout: float | None
     factories: Mapping[str, Factory] = field(factory=dict)
     """Of the steps that are made anew for each launch."""
 
@@ -112,30 +113,27 @@ def compile_job(job: Job) -> CompiledJob:
 def _plan(job: Job, nodes: Mapping[str, Node]) -> Plan:
     if not has_one_step(job):
         return plan_of(job.name, graph_of(nodes))
-    (step,) = _steps(nodes).values()
+    (step,) = (node for node in nodes.values() if isinstance(node, Step))
     return one_step_plan(job.name, one_step_graph(step_node(step)))
 
 
 def bound(job: Job, plan: Plan, nodes: Mapping[str, Node]) -> CompiledJob:
     """Put a plan together with the code of its nodes, which has been checked."""
+    every = {node.id: node for node in every_node(nodes.values())}
+    steps = {key: node for key, node in every.items() if isinstance(node, Step)}
     return CompiledJob(
         job.name,
         job.revision or plan.fingerprint.hex()[:LABEL_DIGITS],
         plan,
-        _steps(nodes),
-        {key: node for key, node in nodes.items() if isinstance(node, Decision)},
-        {key: node for key, node in nodes.items() if isinstance(node, Split)},
-        {key: node for key, node in nodes.items() if isinstance(node, PartitionedStep)},
+        steps | {step.id: step for step in workers_in(every.values())},
+        {key: node for key, node in every.items() if isinstance(node, Decision)},
+        {key: node for key, node in every.items() if isinstance(node, Split)},
+        {key: node for key, node in every.items() if isinstance(node, PartitionedStep)},
         job.parameters,
         job.listeners,
         job.restartable,
+        job.timeout,
     )
-
-
-def _steps(nodes: Mapping[str, Node]) -> dict[str, Step]:
-    inside = (step for node in nodes.values() for step in steps_of(node))
-    steps = {key: node for key, node in nodes.items() if isinstance(node, Step)}
-    return steps | {step.id: step for step in inside}
 
 
 def _shown(name: object) -> str:
@@ -162,11 +160,11 @@ def _problems(
     yield from settings_problems(job)
     yield from one_step_problems(job, nodes)
     yield from misnamed
-    for key, node in nodes.items():
+    for node in every_node(nodes.values()):
         for reason in _node_reasons(node):
-            yield Problem(key, reason)
-        for step in steps_of(node):
-            for reason in (*step_reasons(step), *inner_reasons(step)):
+            yield Problem(node.id, reason)
+        for step in workers_in([node]):
+            for reason in (*step_reasons(step), *worker_reasons(step)):
                 yield Problem(step.id, reason)
     if nodes:
         yield from problems_of(graph_of(nodes))

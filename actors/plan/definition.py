@@ -153,6 +153,10 @@ class Job:
         restartable: False refuses every launch after the first of an instance that did
             not complete, a launch after a crash included; only a new instance can then
             be run. Not part of the definition: what the launch is given counts.
+        timeout: Seconds, at most 1e9, for the nodes and before-listeners. Then what
+            runs is brought to an end as by a stop, nothing more is begun, and the job
+            is FAILED. As for a step, what passed before a crash counts, and it is not
+            part of the definition. None: as long as it takes.
     """
 
     name: str
@@ -165,3 +169,4 @@ class Job:
         default=(), kw_only=True, converter=_listeners
     )
     restartable: bool = field(default=True, kw_only=True)
+    timeout: float | None = field(default=None, kw_only=True)

@@ -62,12 +62,17 @@ class Dividing(Stepping):
         history: What the instance has behind it.
         failures: Makes the failures of routing.
         ids: Of the execution and its owner.
+        draft: Gathers the next command.
     """
 
     def __init__(
-        self, history: History, failures: FlowFailures, ids: tuple[int, int]
+        self,
+        history: History,
+        failures: FlowFailures,
+        ids: tuple[int, int],
+        draft: Draft,
     ) -> None:
-        super().__init__(history, Draft(*ids))
+        super().__init__(history, draft)
         self.partitions: list[PartitionReport] = []
         """Of all partitioned steps so far, each in the order of its keys."""
         self._failures = failures
@@ -102,8 +107,15 @@ class Dividing(Stepping):
 
         return self._commit(then, start=next_step(manager, None))
 
-    def partitioned(self, results: Sequence[LineResult]) -> Action:
-        """Take in what came of all workers, in the order of their engines."""
+    def partitioned(
+        self, results: Sequence[LineResult], expired: Failure | None = None
+    ) -> Action:
+        """Take in what came of all workers, in the order of their engines.
+
+        Args:
+            results: Of the workers.
+            expired: Why the step failed if they were stopped: its time was over.
+        """
         work, self._work = self._work, None
         assert work is not None, "no partitions were to be run"
         reports = reported(work.partitions, work.engines, results)
@@ -111,6 +123,14 @@ class Dividing(Stepping):
         one = aggregated(reports)
         assert self._open is not None, "the manager is not open"
         self._open.counts = one.counts
+        if expired is not None and one.status is BatchStatus.STOPPED:
+            return self.stepped(
+                StepResult(
+                    status=BatchStatus.FAILED,
+                    exit_code=ExitCode.FAILED,
+                    failure=expired,
+                )
+            )
         return self.stepped(
             StepResult(status=one.status, exit_code=one.exit_code, failure=one.failure)
         )
@@ -155,8 +175,10 @@ class Dividing(Stepping):
                 node, partitions, self._history, self._failures, self._ids
             )
             work = self._work = _Work(partitions, engines)
+            spent = self._history.spent(node.id, reply.start.at)
+            total = len(partitions)
             return RunPartitions(
-                node, engines, reply.start.step_id, len(partitions), work.counts
+                node, engines, reply.start.step_id, total, work.counts, spent
             )
 
         return self._commit(then, start=start)

@@ -61,6 +61,16 @@ class Draft:
         """Whether nothing waits to be sent."""
         return self._step is None and not self._decisions
 
+    def reserve(self, count: int) -> "Draft":
+        """Give another draft, to which the next *count* numbers of transitions belong.
+
+        So that work side by side numbers its transitions alike, whatever ends first.
+        """
+        other = Draft(self._execution_id, self._owner_id)
+        other._sequence = self._sequence
+        self._sequence += count
+        return other
+
     def finish(self, step: OpenStep, result: StepResult) -> None:
         """Add a step's result."""
         self._step = step

@@ -3,11 +3,9 @@
 The same checks serve the compiler and the reader of stored manifests.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from itertools import combinations
 from typing import TypeAlias
-
-from attrs import frozen
 
 from ...storage.model.errors import Problem
 from ...storage.model.execution import NodeTarget, Terminal
@@ -15,6 +13,7 @@ from ...storage.model.names import NameKind
 from ...storage.model.patterns import overlap, specificity
 from .checks import name_reasons, node_reasons
 from .nesting import nesting_problems, owners
+from .plan import Graph as Graph
 from .plan import (
     JoinNode,
     PartitionedNode,
@@ -22,7 +21,8 @@ from .plan import (
     SplitNode,
     StepNode,
     Transition,
-    steps_inside,
+    graphs_in,
+    nodes_inside,
 )
 from .suggestion import nearest
 
@@ -39,15 +39,6 @@ _TERMINALS = {
 }
 
 
-@frozen
-class Graph:
-    """What a plan consists of, not yet known to be sound."""
-
-    entry: str
-    nodes: Mapping[str, PlanNode]
-    transitions: Mapping[str, tuple[Transition, ...]]
-
-
 def problems_of(graph: Graph) -> Iterator[Problem]:
     """Find everything that keeps a graph from being a plan, except its job's name."""
     yield from _size_problems(graph)
@@ -56,17 +47,20 @@ def problems_of(graph: Graph) -> Iterator[Problem]:
             yield Problem(node.id, reason)
         for reason in node_reasons(node):
             yield Problem(node.id, reason)
-    yield from nesting_problems(graph.nodes)
+    yield from nesting_problems(graph)
     yield from _step_name_problems(graph)
-    yield from _transition_problems(graph)
-    yield from _shape_problems(graph)
+    places = {node.id for node in _all_nodes(graph)}
+    for one in graphs_in(graph):
+        yield from _transition_problems(one, places)
+    for one in graphs_in(graph):
+        yield from _shape_problems(one, is_branch=one is not graph)
 
 
 def _all_nodes(graph: Graph) -> Iterator[PlanNode]:
-    """Give every node, and after it the steps inside of it."""
+    """Give every node, and after it the nodes inside of it."""
     for node in graph.nodes.values():
         yield node
-        yield from steps_inside(node)
+        yield from nodes_inside(node)
 
 
 def _size_problems(graph: Graph) -> Iterator[Problem]:
@@ -74,7 +68,11 @@ def _size_problems(graph: Graph) -> Iterator[Problem]:
     if nodes > NODES_MAX:
         reason = f"there are {nodes} nodes, at most {NODES_MAX} are allowed"
         yield Problem(None, reason)
-    total = sum(map(len, graph.transitions.values()))
+    total = sum(
+        len(outgoing)
+        for one in graphs_in(graph)
+        for outgoing in one.transitions.values()
+    )
     if total > TRANSITIONS_MAX:
         reason = f"there are {total} transitions, at most {TRANSITIONS_MAX} are allowed"
         yield Problem(None, reason)
@@ -92,7 +90,7 @@ def _step_name_problems(graph: Graph) -> Iterator[Problem]:
                     yield Problem(node.id, f"its step name is also that of {other!r}")
 
 
-def _transition_problems(graph: Graph) -> Iterator[Problem]:
+def _transition_problems(graph: Graph, places: Set[str]) -> Iterator[Problem]:
     for source in graph.transitions.keys() - graph.nodes.keys():
         yield Problem(source, "is the source of transitions, but is no node")
     owned = owners(graph.nodes)
@@ -105,7 +103,7 @@ def _transition_problems(graph: Graph) -> Iterator[Problem]:
         if not outgoing:
             yield Problem(node, "leads nowhere: no exit code has a target")
         for one in outgoing:
-            for reason in _reasons_against(one, graph, owned):
+            for reason in _reasons_against(one, graph, owned, places):
                 yield Problem(node, reason)
         if len(outgoing) > OUTGOING_MAX:
             count = f"has {len(outgoing)} transitions"
@@ -116,7 +114,7 @@ def _transition_problems(graph: Graph) -> Iterator[Problem]:
 
 
 def _reasons_against(
-    one: Transition, graph: Graph, owned: Mapping[str, str]
+    one: Transition, graph: Graph, owned: Mapping[str, str], places: Set[str]
 ) -> Iterator[str]:
     yield from name_reasons(one.pattern, NameKind.PATTERN)
     target = one.target
@@ -129,6 +127,12 @@ def _reasons_against(
             f"lead to {owner!r}"
         )
     if owner is not None or target.node in graph.nodes:
+        return
+    if target.node in places:
+        yield (
+            f"{one.pattern!r} leads to {target.node!r}, which is not in the same "
+            "branch: lead to a node of the branch, or end it with COMPLETE, FAIL or STOP"
+        )
         return
     reason = f"{one.pattern!r} leads to {target.node!r}, which is no node of this job"
     proposals = _TERMINALS | {node: repr(node) for node in graph.nodes}
@@ -150,11 +154,14 @@ def _ambiguities(outgoing: tuple[Transition, ...]) -> Iterator[str]:
             )
 
 
-def _shape_problems(graph: Graph) -> Iterator[Problem]:
-    if graph.entry not in graph.nodes:
+def _shape_problems(graph: Graph, *, is_branch: bool) -> Iterator[Problem]:
+    entry = graph.nodes.get(graph.entry)
+    if entry is None:
         yield Problem(None, f"the entry {graph.entry!r} is no node")
         return
-    if isinstance(graph.nodes[graph.entry], (SplitNode, JoinNode)):
+    if is_branch and isinstance(entry, JoinNode):
+        yield Problem(graph.entry, "is the first node of a branch, but a join")
+    elif not is_branch and isinstance(entry, (SplitNode, JoinNode)):
         reason = "is the entry, but a job cannot begin with a split: put a step before"
         yield Problem(graph.entry, reason)
     edges = _edges(graph)

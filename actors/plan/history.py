@@ -31,6 +31,7 @@ class History:
         for partition in snapshot.partitions:
             self._plans.setdefault(partition.node, []).append(partition)
         self._starts = {node: count for node, _, count in snapshot.starts}
+        self._since = {node: since for node, _, since in snapshot.steps_since}
         self._answers: dict[tuple[str, bytes], tuple[str, DecisionRef]] = {}
         for made in snapshot.decisions:
             # A stop is not for ever: after one the decider is asked again.
@@ -72,6 +73,10 @@ class History:
         """Count one more start; give which one it is."""
         count = self._starts[node] = self.starts(node) + 1
         return count
+
+    def spent(self, node: str, at: int) -> int:
+        """Tell how long *node* was under way at an instant, over deaths of its owner."""
+        return max(0, at - self._since.get(node, at))
 
     def answer(self, node: str, digest: bytes) -> tuple[str, DecisionRef] | None:
         """Find a decider's earlier answer to the same input."""

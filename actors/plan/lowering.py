@@ -20,13 +20,13 @@ from .definition import (
     Split,
     Step,
 )
-from .graph import Graph
-from .naming import steps_of
 from .plan import (
     UNLIMITED,
+    Branch,
     ChunkDeclaration,
     DecisionNode,
     DeliveryMode,
+    Graph,
     JoinNode,
     PartitionedNode,
     PlanNode,
@@ -63,12 +63,13 @@ def _plan_node(node: Node) -> PlanNode:
         case Split():
             return SplitNode(
                 node.id,
-                tuple(tuple(map(step_node, branch)) for branch in node.branches),
+                tuple(map(_branch, node.branches)),
                 _join_of(node),
                 _policy(node.on_failure),
             )
         case PartitionedStep():
-            (worker,) = steps_of(node)
+            worker = node.worker
+            assert isinstance(worker, Step), "the worker has not been named"
             return PartitionedNode(
                 id=node.id,
                 step_name=node.id if node.name is None else node.name,
@@ -80,6 +81,13 @@ def _plan_node(node: Node) -> PlanNode:
                 start_limit=_limit(node.start_limit),
                 allow_start_if_complete=node.allow_start_if_complete,
             )
+
+
+def _branch(nodes: tuple[Node, ...]) -> Branch:
+    steps = [one for one in nodes if isinstance(one, Step) and one.then is None]
+    if len(steps) == len(nodes):
+        return tuple(map(step_node, steps))
+    return graph_of({node.id: node for node in nodes})
 
 
 def _join_of(split: Split) -> str:

@@ -8,86 +8,97 @@ changed definition.
 import json
 from hashlib import sha256
 
-from ...storage.codec import canonical_json
+from attrs import evolve
+
+from ...storage.envelope import canonical_json
 from ...storage.model.errors import CorruptRecord, TrioletError
-from ...storage.model.execution import NodeTarget, Target, Terminal
-from ...storage.model.json import Json, JsonObject
+from ...storage.model.json import JsonObject
 from ...storage.model.names import NameKind, check_name
-from .graph import Graph, problems_of
-from .node_documents import items_at, member_at, node_document, read_node, text_at
+from .graph import problems_of
+from .node_documents import graph_document, read_graph, text_at
 from .one_step_manifest import LEGACY_MANIFEST, one_step_plan, read_one_step
 from .plan import (
     ONE_STEP,
+    Branch,
     ChunkDeclaration,
     DecisionNode,
+    Graph,
     PartitionedNode,
     Plan,
+    PlanNode,
+    SplitNode,
     StepNode,
-    Transition,
     in_evaluation_order,
-    steps_inside,
+    nodes_inside,
 )
 
 FORMATS = range(1, 5)
 """1 is a job of one step; 2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
-of the steps inside of those are chunks, a planner says how many partitions it is, or a
-step may not be restarted."""
+of the steps inside of those are chunks, a planner says how many partitions it is, a step
+may not be restarted, or a branch is a graph itself or longer than 3 allows."""
+LINE_MAX_IN_3 = 8
 MANIFEST_BYTES_MAX = 1_048_576
 
 
 def plan_of(job: str, graph: Graph) -> Plan:
     """Make the plan of a sound graph: put it in order, encode it, digest it."""
+    graph = _in_order(graph)
+    version = _format_of(graph)
+    document: JsonObject = {**graph_document(graph), "format": version, "job": job}
+    manifest = canonical_json(document, "the manifest")
+    fingerprint = sha256(manifest.encode()).digest()
+    return Plan(
+        job,
+        graph.entry,
+        graph.nodes,
+        graph.transitions,
+        manifest,
+        fingerprint,
+        version,
+    )
+
+
+def _in_order(graph: Graph) -> Graph:
     transitions = {
         source: in_evaluation_order(every)
         for source, every in graph.transitions.items()
     }
-    version = _format_of(graph)
-    document: JsonObject = {
-        "entry": graph.entry,
-        "format": version,
-        "job": job,
-        "nodes": [node_document(graph.nodes[name]) for name in sorted(graph.nodes)],
-        "transitions": [
-            _transition_document(source, one)
-            for source in sorted(transitions)
-            for one in transitions[source]
-        ],
-    }
-    manifest = canonical_json(document, "the manifest")
-    fingerprint = sha256(manifest.encode()).digest()
-    return Plan(
-        job, graph.entry, graph.nodes, transitions, manifest, fingerprint, version
-    )
+    nodes = {key: _node_in_order(node) for key, node in graph.nodes.items()}
+    return Graph(graph.entry, nodes, transitions)
+
+
+def _node_in_order(node: PlanNode) -> PlanNode:
+    if not isinstance(node, SplitNode):
+        return node
+    return evolve(node, branches=tuple(map(_branch_in_order, node.branches)))
+
+
+def _branch_in_order(branch: Branch) -> Branch:
+    return _in_order(branch) if isinstance(branch, Graph) else branch
 
 
 def _format_of(graph: Graph) -> int:
     """Find the oldest format that can say everything."""
     nodes = graph.nodes.values()
-    inside = [step for node in nodes for step in steps_inside(node)]
-    steps = [node for node in nodes if isinstance(node, StepNode)]
-    divided = [node for node in nodes if isinstance(node, PartitionedNode)]
+    inside = [one for node in nodes for one in nodes_inside(node)]
+    steps = [one for one in inside if isinstance(one, StepNode)]
+    branches = [
+        one for node in nodes if isinstance(node, SplitNode) for one in node.branches
+    ]
     if (
-        any(isinstance(step.declaration, ChunkDeclaration) for step in inside)
-        or any(node.partition_count is None for node in divided)
-        or not all(step.restartable for step in (*steps, *inside))
+        any(isinstance(step.declaration, ChunkDeclaration) for step in steps)
+        or any(
+            isinstance(node, PartitionedNode) and node.partition_count is None
+            for node in nodes
+        )
+        or not all(
+            node.restartable for node in (*nodes, *steps) if isinstance(node, StepNode)
+        )
+        or any(isinstance(one, Graph) or len(one) > LINE_MAX_IN_3 for one in branches)
     ):
         return 4
     plain = (StepNode, DecisionNode)
     return 2 if all(isinstance(node, plain) for node in nodes) else 3
-
-
-def _transition_document(source: str, one: Transition) -> JsonObject:
-    return {
-        "pattern": one.pattern,
-        "source": source,
-        "target": _target_document(one.target),
-    }
-
-
-def _target_document(target: Target) -> JsonObject:
-    if isinstance(target, Terminal):
-        return {"terminal": target.value}
-    return {"node": target.node}
 
 
 def read_manifest(text: str) -> Plan:
@@ -106,7 +117,7 @@ def read_manifest(text: str) -> Plan:
         raise _corrupt(f"this release reads formats {known}, it has another one")
     try:
         job = check_name(text_at(document, "job"), NameKind.JOB)
-        graph = read_one_step(document) if found == ONE_STEP else _graph(document)
+        graph = (read_one_step if found == ONE_STEP else read_graph)(document)
         if problem := next(problems_of(graph), None):
             raise problem
         plan = (one_step_plan if found == ONE_STEP else plan_of)(job, graph)
@@ -114,6 +125,8 @@ def read_manifest(text: str) -> Plan:
         raise _corrupt(str(exc)) from exc
     except (KeyError, TypeError, ValueError) as exc:
         raise _corrupt("a member is missing or of the wrong type") from exc
+    except RecursionError:
+        raise _corrupt("splits stand in each other too deeply") from None
     # Whatever was overlooked while reading is missing from the copy.
     if plan.manifest != text:
         raise _corrupt("it is not in canonical form")
@@ -134,21 +147,3 @@ def _parse(text: str) -> JsonObject:
     if not isinstance(document, dict):
         raise _corrupt("it is not a JSON object")
     return document
-
-
-def _graph(document: JsonObject) -> Graph:
-    nodes = map(read_node, items_at(document, "nodes"))
-    transitions: dict[str, tuple[Transition, ...]] = {}
-    for one in items_at(document, "transitions"):
-        source = text_at(one, "source")
-        following = Transition(text_at(one, "pattern"), _read_target(one))
-        transitions[source] = (*transitions.get(source, ()), following)
-    entry = text_at(document, "entry")
-    return Graph(entry, {node.id: node for node in nodes}, transitions)
-
-
-def _read_target(transition: Json) -> Target:
-    target = member_at(transition, "target")
-    if isinstance(target, dict) and "node" in target:
-        return NodeTarget(text_at(target, "node"))
-    return Terminal(text_at(target, "terminal"))

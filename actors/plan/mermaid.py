@@ -11,12 +11,14 @@ from ...storage.model.execution import NodeTarget, Target, Terminal
 from ...storage.model.status import BatchStatus
 from .plan import (
     DecisionNode,
+    Graph,
     JoinNode,
     PartitionedNode,
     Plan,
     PlanNode,
     SplitNode,
     StepNode,
+    nodes_of,
 )
 
 _COLOURS = {
@@ -38,33 +40,47 @@ def mermaid_lines(
 
     Args:
         plan: Steps are boxes, decisions are diamonds, ends are stadiums. A split is a
-            frame around its branches, its join a hexagon; a partitioned step has a
-            double border.
+            frame around its branches, whose ends lead to its join, a hexagon; a
+            partitioned step has a double border.
         statuses: Of the nodes that an execution came by; a class for each.
         tallies: Of partitioned steps: how many partitions stand how.
     """
-    drawn = (*plan.nodes, *plan.embedded)
-    numbers = {node: f"n{at}" for at, node in enumerate(drawn)}
+    numbers = {node: f"n{at}" for at, node in enumerate(plan.every)}
     yield "flowchart TD"
     yield f"  start(( )) --> {numbers[plan.entry]}"
     for node in plan.nodes.values():
-        yield from _node_lines(node, numbers, (tallies or {}).get(node.id, ""))
+        yield from _node_lines(node, numbers, tallies or {})
+    joins = _joins(plan)
     ends: set[Terminal] = set()
-    for source, every in plan.transitions.items():
+    for source, every in plan.rules.items():
         for one in every:
-            if isinstance(one.target, Terminal):
+            label, end = _label(one.pattern), _end(one.target, numbers)
+            if isinstance(one.target, Terminal) and source in joins:
+                end = numbers[joins[source]]
+                if one.target is not Terminal.COMPLETE:
+                    label += f": {one.target.name}"
+            elif isinstance(one.target, Terminal):
                 ends.add(one.target)
-            yield (
-                f'  {numbers[source]} -->|"{_label(one.pattern)}"| '
-                f"{_end(one.target, numbers)}"
-            )
+            yield f'  {numbers[source]} -->|"{label}"| {end}'
     for end in sorted(ends):
         yield f'  {end.value}(["{end.name}"])'
     yield from _classes(numbers, statuses or {})
 
 
+def _joins(plan: Plan) -> dict[str, str]:
+    """Map the nodes of branches that have rules to the join of their split."""
+    return {
+        node: split.join
+        for split in plan.every.values()
+        if isinstance(split, SplitNode)
+        for branch in split.branches
+        if isinstance(branch, Graph)
+        for node in branch.nodes
+    }
+
+
 def _node_lines(
-    node: PlanNode, numbers: Mapping[str, str], tally: str
+    node: PlanNode, numbers: Mapping[str, str], tallies: Mapping[str, str]
 ) -> Iterator[str]:
     number, label = numbers[node.id], _label(node.id)
     match node:
@@ -77,15 +93,17 @@ def _node_lines(
         case PartitionedNode():
             many = "n" if node.partition_count is None else node.partition_count
             worker = f"{many} x {_label(node.worker.id)}"
-            stands = f", {tally}" if tally else ""
+            stands = f", {tallies[node.id]}" if tallies.get(node.id) else ""
             yield f'  {number}[["{label}: {worker}{stands}"]]'
         case SplitNode():
             yield f'  subgraph {number}["{label}"]'
             for branch in node.branches:
-                for step in branch:
-                    yield f'    {numbers[step.id]}["{_label(step.id)}"]'
-                for one, following in pairwise(branch):
-                    yield f"    {numbers[one.id]} --> {numbers[following.id]}"
+                for inner in nodes_of(branch):
+                    for line in _node_lines(inner, numbers, tallies):
+                        yield f"  {line}"
+                if not isinstance(branch, Graph):
+                    for one, following in pairwise(branch):
+                        yield f"    {numbers[one.id]} --> {numbers[following.id]}"
             yield "  end"
             yield f"  {number} --> {numbers[node.join]}"
 

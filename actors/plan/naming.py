@@ -5,7 +5,7 @@ An id that is illegal or taken is reported and replaced by the node's place, ``#
 step that does nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from attrs import define, evolve, field
 
@@ -13,6 +13,7 @@ from ...storage.model.errors import Problem, with_article
 from ...storage.model.names import NameKind
 from .checks import name_reasons
 from .definition import Decision, Node, PartitionedStep, Split, Step
+from .nesting import SPLITS_DEEP_MAX
 
 
 def named_nodes(
@@ -32,15 +33,20 @@ def named_nodes(
     return nodes, tuple(naming.problems)
 
 
-def steps_of(node: Node) -> tuple[Step, ...]:
-    """Give the steps inside a node that has been named."""
-    match node:
-        case Split():
-            return tuple(step for branch in node.branches for step in branch)
-        case PartitionedStep(worker=Step() as worker):
-            return (worker,)
-        case _:
-            return ()
+def every_node(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Give nodes that have been named, and those in their branches, at any depth."""
+    for node in nodes:
+        yield node
+        if isinstance(node, Split):
+            for branch in node.branches:
+                yield from every_node(branch)
+
+
+def workers_in(nodes: Iterable[Node]) -> Iterator[Step]:
+    """Give the workers of the partitioned steps among nodes that have been named."""
+    for node in nodes:
+        if isinstance(node, PartitionedStep) and isinstance(node.worker, Step):
+            yield node.worker
 
 
 def _nothing(ctx: object) -> None:
@@ -52,6 +58,8 @@ class _Naming:
     places: dict[str, str] = field(factory=dict)
     """Where each id stands."""
     problems: list[Problem] = field(factory=list)
+    depth: int = 0
+    """How many splits stand around."""
 
     def node(self, given: object, place: str) -> Node | None:
         match given:
@@ -89,26 +97,27 @@ class _Naming:
     def _split(self, split: Split, place: str) -> Split:
         key = self._key(split.id, place)
         join = f"{key}.join" if split.join is None else split.join
-        return evolve(
-            split,
-            id=key,
-            join=self._key(join, f"{place} (join)"),
-            branches=[
-                [
-                    self._inside(step, key, f"{place} (branch {branch}, step {at})")
-                    for at, step in enumerate(steps, 1)
-                ]
-                for branch, steps in enumerate(split.branches, 1)
-            ],
-        )
+        join = self._key(join, f"{place} (join)")
+        self.depth += 1
+        branches = [
+            [
+                self._inside(given, key, f"{place} (branch {branch}, step {at})")
+                for at, given in enumerate(nodes, 1)
+            ]
+            for branch, nodes in enumerate(split.branches, 1)
+        ]
+        self.depth -= 1
+        return evolve(split, id=key, join=join, branches=branches)
 
-    def _inside(self, given: object, split: str, place: str) -> Step:
-        if isinstance(given, Step):
-            return self._step(given, place)
-        kind = with_article(type(given).__name__)
-        reason = f"a branch may hold nothing but Steps, not {kind}"
-        self.problems.append(Problem(split, reason))
-        return Step(f"#{place}", _nothing)
+    def _inside(self, given: object, split: str, place: str) -> Node:
+        node = None
+        if isinstance(given, Split) and self.depth == SPLITS_DEEP_MAX:
+            deep = f"at most {SPLITS_DEEP_MAX} deep"
+            reason = f"holds a split, but splits may stand in each other {deep}"
+            self.problems.append(Problem(split, reason))
+        else:
+            node = self.node(given, place)
+        return Step(f"#{place}", _nothing) if node is None else node
 
     def _partitioned(self, node: PartitionedStep, place: str) -> PartitionedStep:
         key = self._key(node.id, place)

@@ -3,15 +3,37 @@
 from collections.abc import Iterator, Mapping
 
 from ...storage.model.errors import Problem
-from .plan import JoinNode, PlanNode, SplitNode, steps_inside
+from .plan import (
+    Graph,
+    JoinNode,
+    PlanNode,
+    SplitNode,
+    StepNode,
+    graphs_in,
+    nodes_inside,
+    nodes_of,
+)
 
 BRANCHES_MIN = 2
 BRANCHES_MAX = 8
-BRANCH_STEPS_MAX = 8
+BRANCH_NODES_MAX = 32
+"""Joins not counted."""
+SPLITS_DEEP_MAX = 4
+"""How deep splits may stand in each other, the outermost counted."""
 
 
-def nesting_problems(nodes: Mapping[str, PlanNode]) -> Iterator[Problem]:
+def nesting_problems(graph: Graph) -> Iterator[Problem]:
     """Find what is wrong with the shape of splits, and with ids inside of nodes."""
+    for one in graphs_in(graph):
+        yield from _split_problems(one.nodes)
+    for node in graph.nodes.values():
+        if _depth(node) > SPLITS_DEEP_MAX:
+            reason = f"splits stand in each other more than {SPLITS_DEEP_MAX} deep"
+            yield Problem(node.id, reason)
+    yield from _id_problems(graph.nodes)
+
+
+def _split_problems(nodes: Mapping[str, PlanNode]) -> Iterator[Problem]:
     joined: dict[str, str] = {}
     for node in nodes.values():
         if isinstance(node, SplitNode):
@@ -25,7 +47,6 @@ def nesting_problems(nodes: Mapping[str, PlanNode]) -> Iterator[Problem]:
     for node in nodes.values():
         if isinstance(node, JoinNode) and node.id not in joined:
             yield Problem(node.id, "is a join, but of no split")
-    yield from _id_problems(nodes)
 
 
 def _split_reasons(split: SplitNode) -> Iterator[str]:
@@ -36,25 +57,37 @@ def _split_reasons(split: SplitNode) -> Iterator[str]:
             f"not {count}"
         )
     for position, branch in enumerate(split.branches, 1):
-        if not 1 <= len(branch) <= BRANCH_STEPS_MAX:
+        count = sum(not isinstance(node, JoinNode) for node in nodes_of(branch))
+        if not 1 <= count <= BRANCH_NODES_MAX:
             yield (
-                f"branch {position} must have 1 to {BRANCH_STEPS_MAX} steps, "
-                f"not {len(branch)}"
+                f"branch {position} must have 1 to {BRANCH_NODES_MAX} nodes, "
+                f"not {count}"
             )
+
+
+def _depth(node: PlanNode) -> int:
+    """Count the splits that stand in each other."""
+    if not isinstance(node, SplitNode):
+        return 0
+    inner = (_depth(one) for branch in node.branches for one in nodes_of(branch))
+    return 1 + max(inner, default=0)
 
 
 def _id_problems(nodes: Mapping[str, PlanNode]) -> Iterator[Problem]:
     taken = set(nodes)
     for node in nodes.values():
-        for step in steps_inside(node):
-            if step.id in taken:
-                reason = f"is the id of another node, and of a step inside {node.id!r}"
-                yield Problem(step.id, reason)
-            taken.add(step.id)
+        for inner in nodes_inside(node):
+            if inner.id in taken:
+                what = "step" if isinstance(inner, StepNode) else "node"
+                reason = (
+                    f"is the id of another node, and of a {what} inside {node.id!r}"
+                )
+                yield Problem(inner.id, reason)
+            taken.add(inner.id)
 
 
 def owners(nodes: Mapping[str, PlanNode]) -> dict[str, str]:
-    """Map what no transition may lead to, joins and steps inside, to its owner."""
-    owned = {step.id: node.id for node in nodes.values() for step in steps_inside(node)}
+    """Map what no transition may lead to, joins and nodes inside, to its owner."""
+    owned = {one.id: node.id for node in nodes.values() for one in nodes_inside(node)}
     splits = [node for node in nodes.values() if isinstance(node, SplitNode)]
     return owned | {split.join: split.id for split in splits}

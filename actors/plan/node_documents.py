@@ -1,23 +1,27 @@
-"""The nodes of a plan as they stand in its manifest, written and read.
+"""The graph of a plan as it stands in its manifest, written and read.
 
 What the written form overlooks is found by whoever reads: the bytes then differ.
 """
 
 from collections.abc import Iterator
 
-from ...storage.codec import Schema
+from ...storage.envelope import Schema
+from ...storage.model.execution import NodeTarget, Target, Terminal
 from ...storage.model.json import Json, JsonObject
 from .definition import FailurePolicy, InFlight
 from .plan import (
+    Branch,
     ChunkDeclaration,
     DecisionNode,
     DeliveryMode,
+    Graph,
     JoinNode,
     PartitionedNode,
     PlanNode,
     SplitNode,
     StepNode,
     TaskletDeclaration,
+    Transition,
 )
 
 _TASKLET: JsonObject = {
@@ -26,8 +30,40 @@ _TASKLET: JsonObject = {
 }
 
 
-def node_document(node: PlanNode) -> JsonObject:
-    """Write a node."""
+def graph_document(graph: Graph) -> JsonObject:
+    """Write the nodes and transitions of a job, or of a branch that is a graph."""
+    return {
+        "entry": graph.entry,
+        "nodes": [_node_document(graph.nodes[name]) for name in sorted(graph.nodes)],
+        "transitions": [
+            _transition_document(source, one)
+            for source in sorted(graph.transitions)
+            for one in graph.transitions[source]
+        ],
+    }
+
+
+def _transition_document(source: str, one: Transition) -> JsonObject:
+    return {
+        "pattern": one.pattern,
+        "source": source,
+        "target": _target_document(one.target),
+    }
+
+
+def _target_document(target: Target) -> JsonObject:
+    if isinstance(target, Terminal):
+        return {"terminal": target.value}
+    return {"node": target.node}
+
+
+def _branch_document(branch: Branch) -> Json:
+    if isinstance(branch, Graph):
+        return graph_document(branch)
+    return list(map(_step_document, branch))
+
+
+def _node_document(node: PlanNode) -> JsonObject:
     match node:
         case StepNode():
             return _step_document(node)
@@ -39,7 +75,7 @@ def node_document(node: PlanNode) -> JsonObject:
             return {"decision": decision, "id": node.id, "kind": "decision"}
         case SplitNode():
             return {
-                "branches": [list(map(_step_document, one)) for one in node.branches],
+                "branches": list(map(_branch_document, node.branches)),
                 "failure_policy": node.failure_policy.value,
                 "id": node.id,
                 "join": node.join,
@@ -113,12 +149,37 @@ def _schema_document(schema: Schema) -> JsonObject:
     return {"schema": schema.id, "version": schema.version}
 
 
-def read_node(node: Json) -> PlanNode:
-    """Read a node.
+def read_graph(document: Json) -> Graph:
+    """Read the nodes and transitions of a job, or of a branch that is a graph.
 
     Raises:
         KeyError, TypeError, ValueError: A member is missing or of the wrong type.
+        RecursionError: Splits stand in each other too deeply.
     """
+    nodes = map(_read_node, items_at(document, "nodes"))
+    transitions: dict[str, tuple[Transition, ...]] = {}
+    for one in items_at(document, "transitions"):
+        source = text_at(one, "source")
+        following = Transition(text_at(one, "pattern"), _read_target(one))
+        transitions[source] = (*transitions.get(source, ()), following)
+    entry = text_at(document, "entry")
+    return Graph(entry, {node.id: node for node in nodes}, transitions)
+
+
+def _read_target(transition: Json) -> Target:
+    target = member_at(transition, "target")
+    if isinstance(target, dict) and "node" in target:
+        return NodeTarget(text_at(target, "node"))
+    return Terminal(text_at(target, "terminal"))
+
+
+def _read_branch(branch: Json) -> Branch:
+    if isinstance(branch, dict):
+        return read_graph(branch)
+    return tuple(map(_read_step, items_at(branch)))
+
+
+def _read_node(node: Json) -> PlanNode:
     match text_at(node, "kind"):
         case "decision":
             return DecisionNode(
@@ -129,10 +190,7 @@ def read_node(node: Json) -> PlanNode:
         case "split":
             return SplitNode(
                 text_at(node, "id"),
-                tuple(
-                    tuple(map(_read_step, items_at(one)))
-                    for one in items_at(node, "branches")
-                ),
+                tuple(map(_read_branch, items_at(node, "branches"))),
                 text_at(node, "join"),
                 FailurePolicy(text_at(node, "failure_policy")),
             )

@@ -34,6 +34,7 @@ class TaskletJob(Job):
         parameters: As for a ``Job``.
         listeners: As for a ``Job``.
         restartable: As for a ``Job``.
+        timeout: As for a ``Job``.
     """
 
     steps: tuple[Node, ...] = field(converter=_only)
@@ -53,6 +54,7 @@ class ChunkJob(Job):
         parameters: As for a ``Job``.
         listeners: As for a ``Job``.
         restartable: As for a ``Job``.
+        timeout: As for a ``Job``.
     """
 
     steps: tuple[Node, ...] = field(converter=_only)

@@ -6,11 +6,10 @@ routes by which such a job ends.
 
 from hashlib import sha256
 
-from ...storage.codec import canonical_json
+from ...storage.envelope import canonical_json
 from ...storage.model.execution import ExitCode, Terminal
 from ...storage.model.json import Json, JsonObject
 from ...storage.model.patterns import ANY_TEXT
-from .graph import Graph
 from .node_documents import (
     declaration_document,
     items_at,
@@ -22,6 +21,7 @@ from .node_documents import (
 from .plan import (
     ONE_STEP,
     ChunkDeclaration,
+    Graph,
     Plan,
     StepNode,
     TaskletDeclaration,

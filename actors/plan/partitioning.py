@@ -3,7 +3,7 @@
 Sentences name a partition by its number, never by its key, which may be sensitive.
 """
 
-from ...storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, canonical_json, seal
+from ...storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, canonical_json, seal
 from ...storage.model.errors import InvalidValue
 from ...storage.model.partition import (
     CONTEXT_BYTES_MAX,

@@ -5,13 +5,13 @@ no budgets. It is equal whether it was compiled or read from the store, but for 
 the manifest of a job of one step does not hold.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
 from attrs import field, frozen
 
-from ...storage.codec import POSITION_SCHEMA, STATE_SCHEMA, Schema
+from ...storage.envelope import POSITION_SCHEMA, STATE_SCHEMA, Schema
 from ...storage.model.execution import ExitCode, NodeTarget, Target
 from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
 from .definition import STATUS_AND_COUNTS, FailurePolicy, InFlight
@@ -79,10 +79,10 @@ class DecisionNode:
 
 @frozen
 class SplitNode:
-    """Branches of steps that run side by side; the only way on is the join."""
+    """Branches that run side by side; the only way on is the join."""
 
     id: str
-    branches: tuple[tuple[StepNode, ...], ...]
+    branches: tuple["Branch", ...]
     """In the order of declaration, which decides between equally bad results."""
     join: str
     """Id of the join node."""
@@ -117,15 +117,44 @@ class PartitionedNode:
 PlanNode: TypeAlias = StepNode | DecisionNode | SplitNode | JoinNode | PartitionedNode
 
 
-def steps_inside(node: PlanNode) -> tuple[StepNode, ...]:
-    """Give the steps of a split's branches, or the worker of a partitioned step."""
+@frozen
+class Graph:
+    """Nodes and the transitions between them: a job, or a branch; maybe not sound."""
+
+    entry: str
+    nodes: Mapping[str, PlanNode] = field(hash=False)
+    transitions: Mapping[str, tuple["Transition", ...]] = field(hash=False)
+
+
+Branch: TypeAlias = tuple[StepNode, ...] | Graph
+"""Steps one after the other, without rules and decision rows; or a flow with both."""
+
+
+def nodes_of(branch: Branch) -> tuple[PlanNode, ...]:
+    """Give the nodes of a branch, without those inside of them."""
+    return tuple(branch.nodes.values()) if isinstance(branch, Graph) else branch
+
+
+def nodes_inside(node: PlanNode) -> Iterator[PlanNode]:
+    """Give all that stands in the branches of a split, and workers, at any depth."""
     match node:
         case SplitNode():
-            return tuple(step for branch in node.branches for step in branch)
+            for branch in node.branches:
+                for inner in nodes_of(branch):
+                    yield inner
+                    yield from nodes_inside(inner)
         case PartitionedNode():
-            return (node.worker,)
-        case _:
-            return ()
+            yield node.worker
+
+
+def graphs_in(graph: Graph) -> Iterator[Graph]:
+    """Give a graph, then the branches in it that are graphs, at any depth."""
+    yield graph
+    for node in graph.nodes.values():
+        if isinstance(node, SplitNode):
+            for branch in node.branches:
+                if isinstance(branch, Graph):
+                    yield from graphs_in(branch)
 
 
 @frozen
@@ -200,21 +229,38 @@ class Plan:
     """Canonical JSON; the fingerprint is the SHA-256 of its UTF-8 bytes."""
     fingerprint: bytes = field(repr=False)
     format: int
-    embedded: Mapping[str, StepNode] = field(init=False, eq=False, repr=False)
-    """The steps inside splits and partitioned steps; their ids are their own."""
+    embedded: Mapping[str, PlanNode] = field(init=False, eq=False, repr=False)
+    """What stands inside splits and partitioned steps; their ids are their own."""
+    every: Mapping[str, PlanNode] = field(init=False, eq=False, repr=False)
+    """All nodes, at any depth."""
+    rules: Mapping[str, tuple[Transition, ...]] = field(
+        init=False, eq=False, repr=False
+    )
+    """The transitions of all nodes, at any depth."""
     _selectors: Mapping[str, _Selector] = field(init=False, eq=False, repr=False)
 
     @embedded.default
-    def _embedded(self) -> Mapping[str, StepNode]:
+    def _embedded(self) -> Mapping[str, PlanNode]:
         return {
-            step.id: step for node in self.nodes.values() for step in steps_inside(node)
+            one.id: one for node in self.nodes.values() for one in nodes_inside(node)
         }
+
+    @every.default
+    def _every(self) -> Mapping[str, PlanNode]:
+        return {**self.nodes, **self.embedded}
+
+    @rules.default
+    def _rules(self) -> Mapping[str, tuple[Transition, ...]]:
+        found: dict[str, tuple[Transition, ...]] = {}
+        for one in graphs_in(Graph(self.entry, self.nodes, self.transitions)):
+            found |= one.transitions
+        return found
 
     @_selectors.default
     def _prepared(self) -> Mapping[str, _Selector]:
         return {
             source: _Selector.of(transitions)
-            for source, transitions in self.transitions.items()
+            for source, transitions in self.rules.items()
         }
 
     @property
@@ -228,4 +274,4 @@ class Plan:
 
     def patterns(self, node: str) -> tuple[str, ...]:
         """Give the exit patterns of *node* in the order of evaluation."""
-        return tuple(one.pattern for one in self.transitions[node])
+        return tuple(one.pattern for one in self.rules[node])

@@ -29,10 +29,10 @@ from .actions import (
     RunStep,
     StepResult,
 )
-from .branch import BranchTraversal
-from .plan import Plan
+from .job_traversal import JobTraversal
+from .plan import DecisionNode, Plan
 from .stepping import Stepping
-from .traversal import Traversal
+from .traversal import BranchTraversal, Traversal
 
 
 class Verdict(StrEnum):
@@ -69,8 +69,9 @@ class Preview:
     """How the job would end; None where a decision has to be asked first."""
     why: str | None
     """Why it would not complete."""
-    continuations: tuple[tuple[str, str], ...]
-    """(answers, where they lead) of the decision that would be asked."""
+    continuations: tuple[tuple[str, str, str], ...]
+    """(decision, answers, where they lead) of the decisions that would be asked; there
+    may be one in each branch of a split."""
 
 
 def preview_of(plan: Plan, opened: Opened, parameters: bytes) -> Preview:
@@ -90,33 +91,16 @@ class _Walk:
     opened: Opened
     parameters: bytes
     nodes: list[PreviewedNode] = field(factory=list)
+    continuations: list[tuple[str, str, str]] = field(factory=list)
     ids: Iterator[int] = field(factory=lambda: count(1))
 
     def result(self) -> Preview:
-        engine = Traversal(self.plan, self.opened, 0, self.parameters, lambda: 1)
-        action = engine.begin()
-        while not isinstance(action, Decide | Finished):
-            if isinstance(action, RunSplit):
-                action = engine.joined([self._branch(one) for one in action.branches])
-            elif isinstance(action, PlanPartitions):
-                action = engine.planned(_any_plan(action.node.partition_count or 1))
-            elif isinstance(action, RunPartitions):
-                action = engine.partitioned(self._partitions(action))
-            else:
-                action = self._followed(engine, action)
+        engine = JobTraversal(self.plan, self.opened, 0, self.parameters, lambda: 1)
+        end = self._end_of(engine)
         ends = why = None
-        continuations: tuple[tuple[str, str], ...] = ()
-        if isinstance(action, Finished):
-            ends = action.status
-            failure = action.failure
+        if isinstance(end, Finished):
+            ends, failure = end.status, end.failure
             why = None if failure is None else failure.message or failure.code
-        else:
-            reason = "it has no answer yet for what it would be asked about"
-            self.nodes.append(PreviewedNode(action.node.id, Verdict.ASK, reason))
-            continuations = tuple(
-                (one.pattern, _name(one.target))
-                for one in self.plan.transitions[action.node.id]
-            )
         return Preview(
             job=self.plan.job,
             attempt=self.opened.attempt,
@@ -125,18 +109,50 @@ class _Walk:
             nodes=tuple(self.nodes),
             ends=ends,
             why=why,
-            continuations=continuations,
+            continuations=tuple(self.continuations),
         )
 
-    def _branch(self, engine: BranchTraversal) -> LineResult:
+    def _end_of(self, engine: Traversal) -> Finished | Ended | None:
+        """Go to the end; None where a decision has to be asked first."""
         action = engine.begin()
-        while not isinstance(action, Ended):
-            action = self._followed(engine, action)
-        for step in action.result.steps:
-            if step.reused:
-                why = "it has completed"
-                self.nodes.append(PreviewedNode(step.node, Verdict.REUSE, why))
-        return action.result
+        while not isinstance(action, Finished | Ended):
+            match action:
+                case Decide(node):
+                    self._ask(node)
+                    return None
+                case RunSplit(branches=branches):
+                    ends = list(map(self._branch, branches))
+                    results = [one for one in ends if one is not None]
+                    if len(results) < len(ends):
+                        return None
+                    action = engine.joined(results)
+                case PlanPartitions(node):
+                    action = engine.planned(_any_plan(node.partition_count or 1))
+                case RunPartitions():
+                    action = engine.partitioned(self._partitions(action))
+                case _:
+                    action = self._followed(engine, action)
+        return action
+
+    def _ask(self, node: DecisionNode) -> None:
+        reason = "it has no answer yet for what it would be asked about"
+        self.nodes.append(PreviewedNode(node.id, Verdict.ASK, reason))
+        self.continuations += [
+            (node.id, one.pattern, _name(one.target))
+            for one in self.plan.rules[node.id]
+        ]
+
+    def _branch(self, engine: BranchTraversal) -> LineResult | None:
+        end = self._end_of(engine)
+        if end is None:
+            return None
+        assert isinstance(end, Ended)
+        if not engine.records:
+            for step in end.result.steps:
+                if step.reused:
+                    why = "it has completed"
+                    self.nodes.append(PreviewedNode(step.node, Verdict.REUSE, why))
+        return end.result
 
     def _partitions(self, action: RunPartitions) -> list[LineResult]:
         node, left = action.node, len(action.partitions)

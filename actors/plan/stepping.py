@@ -176,6 +176,7 @@ class Stepping:
             self._history.count_start(node.id),
             BatchStatus.STARTING if starting else BatchStatus.STARTED,
             0 if starting else 1,
+            spent=self._history.spent(node.id, row.at),
         )
         if continued is not None:
             step.counts = continued.counts

@@ -166,6 +166,11 @@ class Step:
             tasklet has returned, in the transaction that commits its result: what it
             writes with the `Cursor` is durable together with the result. ``ctx`` is
             the tasklet's own. It must not commit, and not keep the cursor.
+        timeout: Seconds, at most 1e9, from the step's start to the end of its work. Then
+            the work is brought to an end as by a stop, and the step is FAILED, unless
+            it has completed. What passed before a crash counts; an attempt after any
+            other end has the whole time. Not part of the definition: what the launch
+            is given counts. None: as long as it takes.
     """
 
     id: str
@@ -186,3 +191,4 @@ class Step:
     )
     grace: float = field(default=30.0, kw_only=True)
     write: Function | None = field(default=None, kw_only=True)
+    timeout: float | None = field(default=None, kw_only=True)

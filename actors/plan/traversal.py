@@ -3,23 +3,17 @@
 Pure: it knows the plan and the instance's history, is fed outcomes, and answers with
 the next action. A step's result is durable before its transition, and a transition
 before its target's code runs; result, transition and the next step's row travel in one
-command wherever that order allows it.
+command wherever that order allows it. A job and a branch of a split are walked alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from attrs import evolve
+from attrs import frozen
 
-from ...storage.commands import (
-    Advanced,
-    JobEnd,
-    NextStep,
-    Opened,
-)
+from ...storage.commands import JobEnd
 from ...storage.model import digests
 from ...storage.model.execution import (
     DecisionRef,
-    ExitCode,
     Failure,
     NodeTarget,
     Target,
@@ -29,92 +23,77 @@ from ...storage.model.execution import (
 from ...storage.model.status import BatchStatus
 from .actions import (
     Action,
-    Conclude,
     Decide,
-    Finished,
+    Ended,
     LatestRow,
     LineResult,
-    Overridden,
     RunSplit,
     SplitResult,
     StepReport,
     StepResult,
 )
-from .branch import branches_of, joined
 from .dividing import Dividing
-from .draft import next_step
+from .draft import Draft
 from .failures import FlowFailures, StartRefusal
 from .history import History
-from .plan import DecisionNode, PartitionedNode, Plan, SplitNode, StepNode
+from .joining import joined
+from .plan import (
+    Branch,
+    DecisionNode,
+    Graph,
+    PartitionedNode,
+    Plan,
+    SplitNode,
+    StepNode,
+)
 from .stepping import exit_of
 
+_STATUSES = {
+    Terminal.COMPLETE: BatchStatus.COMPLETED,
+    Terminal.STOP: BatchStatus.STOPPED,
+    Terminal.FAIL: BatchStatus.FAILED,
+}
 
-def entry_step(plan: Plan, *, heard: bool = False) -> NextStep | None:
-    """Give the step that starts with a new instance's first attempt, if one does.
 
-    Args:
-        plan: The graph.
-        heard: Whether the job has listeners; they come after the row of a job of one
-            step, which so has not begun yet.
-    """
-    node = plan.nodes[plan.entry]
-    if not isinstance(node, StepNode):
-        return None
-    first = next_step(node, None)
-    return evolve(first, starting=True) if heard and plan.one_step else first
+@frozen(kw_only=True)
+class Attempt:
+    """What all engines of one attempt at an instance have in common."""
+
+    plan: Plan
+    history: History
+    failures: FlowFailures
+    """Makes the failures of routing."""
+    ids: tuple[int, int]
+    """Of the execution and its owner."""
+    instance_id: int
+    parameters: bytes
+    """The projection digest of the launch parameters."""
 
 
 class Traversal(Dividing):
-    """One attempt's way through a plan.
+    """One attempt's way through the nodes of a graph, until it comes to a terminal.
 
     Call `begin` once, then answer every action with the method that belongs to it
     (`stepped`; `decided`, `undecided` or `refused`; `joined`; `planned`, `unplanned`
-    or `undecided`; `partitioned`; `concluded`; `committed` or `unwritten`) until it is
-    `Finished`. An attempt that is `refused` or `undecided` need not be begun.
+    or `undecided`; `partitioned`; `committed` or `unwritten`) until it has ended.
 
     Args:
-        plan: The graph.
-        opened: The reply that began the attempt.
-        owner_id: Fences every command.
-        parameters: The projection digest of the launch parameters.
-        new_failure_id: Draws ids for failures.
-        heard: Whether it asks to `Conclude` before it ends.
+        attempt: That it is a part of.
+        draft: Of its own commands.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        opened: Opened,
-        owner_id: int,
-        parameters: bytes,
-        new_failure_id: Callable[[], int],
-        *,
-        heard: bool = False,
-    ) -> None:
-        super().__init__(
-            History(plan.fingerprint, opened.snapshot),
-            FlowFailures(new_failure_id),
-            (opened.execution_id, owner_id),
-        )
-        self._plan = plan
-        self._opened = opened
-        self._parameters = parameters
+    records = True
+    """Whether its transitions are written down."""
+
+    def __init__(self, attempt: Attempt, draft: Draft) -> None:
+        super().__init__(attempt.history, attempt.failures, attempt.ids, draft)
+        self._attempt = attempt
+        self._plan = attempt.plan
         self._preceding: LatestRow | None = None
         self._split: SplitResult | None = None
         self._splitting: SplitNode | None = None
-        self._heard = heard
-        self._concluding: Conclude | None = None
 
     # What the actor calls
-
-    def begin(self) -> Action:
-        """Give the first action."""
-        entry = self._plan.entry
-        if self._opened.first is not None:
-            node = self._plan.nodes[entry]
-            assert isinstance(node, StepNode)
-            return self._started(node, self._opened.first)
-        return self._enter(entry)
 
     def decided(self, node: DecisionNode, code: str) -> Action:
         """Take in a decider's answer."""
@@ -126,9 +105,12 @@ class Traversal(Dividing):
         assert node is not None, "no split was to be run"
         for branch in branches:
             self.steps.extend(branch.steps)
+            self.partitions.extend(branch.partitions)
         result = joined(node, self._plan.fingerprint, self._history, branches)
-        if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
-            return self._end(result.status, result.failure)
+        if result.status is BatchStatus.STOPPED:
+            return self._stopped(result.failure, result.exit_code)
+        if result.status is BatchStatus.UNKNOWN:
+            return self._end(result.status, result.failure, result.exit_code)
         self._preceding, self._split = None, result
         target = self._plan.select(node.join, result.exit_code)
         if target is None:
@@ -142,58 +124,27 @@ class Traversal(Dividing):
             digest=result.digest,
             reused=None if known is None else known[1],
         )
-        return self._arrive(target, node.join, result.failure)
+        return self._arrive(target, node.join, result)
 
     def refused(self, failure: Failure) -> Action:
-        """Take in that a decider or a job listener failed: so does the job.
-
-        The step of a job of one step, whose row was there before the listeners, fails
-        with it, and the after-listeners are not asked for.
-        """
-        if self._plan.one_step:
-            self._heard = False
-        if self._open is not None:
-            exit_code = ExitCode.FAILED
-            return self.stepped(
-                StepResult(
-                    status=BatchStatus.FAILED, exit_code=exit_code, failure=failure
-                )
-            )
+        """Take in that a decider or a job listener failed: so does the whole."""
         return self._end(BatchStatus.FAILED, failure)
 
     def undecided(self) -> Action:
         """Take in that a stop kept a decider or a planner from answering."""
-        return self._stopped_before()
+        return self._stopped()
 
-    def concluded(self, failure: Failure | None) -> Action:
-        """Take in that the after-listeners were called, and the first failure."""
-        end, self._concluding = self._concluding, None
-        assert end is not None, "nothing was to be concluded"
-        if failure is not None and end.status is BatchStatus.COMPLETED:
-            before = Overridden(end.status, end.exit_code, end.failure)
-            return self._finish(BatchStatus.FAILED, failure, before)
-        return self._finish(end.status, end.failure)
-
-    def _stopped_before(self) -> Action:
-        return self._end(BatchStatus.STOPPED, None)
-
-    def state_of(self, node: str) -> str | None:
-        """Give the envelope of the state that a node committed last, if any."""
-        latest = self._history.latest(node)
-        return None if latest is None else latest.context
+    def _stopped(
+        self, failure: Failure | None = None, code: str | None = None
+    ) -> Action:
+        """Come to the end because of a stop; *code* is of the node that heeded it."""
+        return self._end(BatchStatus.STOPPED, failure, code)
 
     # Steps
 
-    def _starting(self, node: StepNode) -> bool:
-        return super()._starting(node) or (self._heard and self._plan.one_step)
-
-    def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
-        step = super()._next_step(node, inherit)
-        return evolve(step, starting=self._starting(node))
-
     def _enter(self, node_id: str) -> Action:
         while not self._stopping:
-            node = self._plan.nodes[node_id]
+            node = self._plan.every[node_id]
             if isinstance(node, DecisionNode):
                 return self._enter_decision(node)
             if isinstance(node, SplitNode):
@@ -209,27 +160,34 @@ class Traversal(Dividing):
             if target is None:
                 return self._unmapped(node.id, latest.exit_code)
             if isinstance(target, Terminal):
-                return self._arrive(target, node.id, None)
+                return self._arrive(target, node.id, _completed(latest.exit_code))
             node_id = target.node
-        return self._end(BatchStatus.STOPPED, None)
+        return self._stopped()
 
     def _after(self, row: LatestRow, result: StepResult) -> Action:
-        if result.status in (BatchStatus.UNKNOWN, BatchStatus.STOPPED):
-            return self._end(result.status, result.failure)
+        if result.status is BatchStatus.STOPPED:
+            return self._stopped(result.failure, result.exit_code)
+        if result.status is BatchStatus.UNKNOWN:
+            return self._end(result.status, result.failure, result.exit_code)
         self._preceding, self._split = row, None
-        target = self._plan.select(row.node, result.exit_code)
+        target = self._select(row.node, result.status, result.exit_code)
         if target is None:
             return self._unmapped(row.node, result.exit_code)
-        self._draft.fold(target)
-        return self._arrive(target, row.node, result.failure)
+        if self.records:
+            self._draft.fold(target)
+        return self._arrive(target, row.node, result)
+
+    def _select(self, node: str, status: BatchStatus, code: str) -> Target | None:
+        """Say where a step leads that is COMPLETED or FAILED."""
+        return self._plan.select(node, code)
 
     def _reuse(
         self, node: StepNode | PartitionedNode, latest: LatestRow
     ) -> Target | None:
         self._preceding, self._split = latest, None
         self.steps.append(StepReport(latest, reused=True))
-        target = self._plan.select(node.id, latest.exit_code)
-        if target is not None:
+        target = self._select(node.id, latest.status, latest.exit_code)
+        if target is not None and self.records:
             self._draft.decide(
                 node.id,
                 TransitionKind.COMPLETED_STEP_REUSE,
@@ -250,10 +208,18 @@ class Traversal(Dividing):
 
     def _fork(self, node: SplitNode) -> Action:
         if self._stopping:
-            return self._end(BatchStatus.STOPPED, None)
+            return self._stopped()
         self._splitting = node
-        branches = branches_of(node, self._history, self._failures, *self._ids)
-        return RunSplit(node, branches)
+        return RunSplit(node, tuple(map(self._branch, node.branches)))
+
+    def _branch(self, branch: Branch) -> "BranchTraversal":
+        draft = self._draft.reserve(_transitions_most(branch))
+        if not isinstance(branch, Graph):
+            return LineTraversal(self._attempt, draft, branch)
+        engine = BranchTraversal(self._attempt, draft, branch.entry)
+        # A decision at its beginning looks back on what came before the split.
+        engine._preceding, engine._split = self._preceding, self._split
+        return engine
 
     # Decisions
 
@@ -267,7 +233,7 @@ class Traversal(Dividing):
 
     def _ask(self, node: DecisionNode) -> Action:
         if self._stopping:
-            return self._end(BatchStatus.STOPPED, None)
+            return self._stopped()
         return Decide(node, self._preceding, self._split)
 
     def _input_of(self, node: DecisionNode) -> bytes:
@@ -280,8 +246,8 @@ class Traversal(Dividing):
             node.id,
             node.revision,
             node.input_version,
-            self._opened.instance_id,
-            self._parameters,
+            self._attempt.instance_id,
+            self._attempt.parameters,
             preceding,
         )
 
@@ -299,21 +265,24 @@ class Traversal(Dividing):
             digest=self._input_of(node),
             reused=reused,
         )
-        return self._arrive(target, node.id, None)
+        return self._arrive(target, node.id, _completed(code))
 
     # Ends
 
-    def _arrive(self, target: Target, source: str, failure: Failure | None) -> Action:
-        match target:
-            case NodeTarget(node):
-                return self._enter(node)
-            case Terminal.COMPLETE:
-                return self._end(BatchStatus.COMPLETED, None)
-            case Terminal.STOP:
-                return self._end(BatchStatus.STOPPED, None)
-            case Terminal.FAIL:
-                failure = self._failures.fail_terminal(source, failure)
-                return self._end(BatchStatus.FAILED, failure)
+    def _arrive(
+        self, target: Target, source: str, result: StepResult | SplitResult
+    ) -> Action:
+        if isinstance(target, NodeTarget):
+            return self._enter(target.node)
+        status, failure = _STATUSES[target], None
+        if target is Terminal.FAIL:
+            failure = self._failure_of(source, result.failure)
+        # What is routed to another end than its own gives no exit code to it.
+        code = result.exit_code if status is result.status else None
+        return self._end(status, failure, code)
+
+    def _failure_of(self, source: str, failure: Failure | None) -> Failure:
+        return self._failures.fail_terminal(source, failure)
 
     def _unmapped(self, node: str, code: str) -> Action:
         patterns = self._plan.patterns(node)
@@ -323,36 +292,92 @@ class Traversal(Dividing):
     def _not_started(self, refusal: StartRefusal) -> Action:
         return self._end(BatchStatus.FAILED, self._failures.not_started(refusal))
 
-    def _end(self, status: BatchStatus, failure: Failure | None) -> Action:
-        if not self._heard:
-            return self._finish(status, failure)
-        end = self._concluding = Conclude(status, exit_of(status), failure)
-        return end if self._draft.empty else self._commit(lambda _: end)
-
-    def _finish(
-        self,
-        status: BatchStatus,
-        failure: Failure | None,
-        overridden: Overridden | None = None,
+    def _end(
+        self, status: BatchStatus, failure: Failure | None, code: str | None = None
     ) -> Action:
-        end = self._job_end(status, failure)
+        """Come to the end; *code* is of the node that led there, if it ended alike."""
+        raise NotImplementedError
 
-        def then(reply: Advanced) -> Action:
+
+def _completed(code: str) -> StepResult:
+    return StepResult(status=BatchStatus.COMPLETED, exit_code=code)
+
+
+def _transitions_most(branch: Branch) -> int:
+    """Count the transitions that a branch may write down: each node makes one."""
+    if not isinstance(branch, Graph):
+        return 0
+    return sum(
+        sum(map(_transitions_most, node.branches)) if isinstance(node, SplitNode) else 1
+        for node in branch.nodes.values()
+    )
+
+
+class BranchTraversal(Traversal):
+    """One attempt's way through one branch of a split.
+
+    Args:
+        attempt: That it is a part of; each branch touches its own nodes only.
+        draft: Of its own commands.
+        entry: Its first node.
+    """
+
+    def __init__(self, attempt: Attempt, draft: Draft, entry: str) -> None:
+        super().__init__(attempt, draft)
+        self._entry = entry
+
+    def begin(self) -> Action:
+        """Give the first action."""
+        return self._enter(self._entry)
+
+    def _failure_of(self, source: str, failure: Failure | None) -> Failure:
+        # Whatever it leads to in the end gives it an id of its own.
+        return failure or super()._failure_of(source, failure)
+
+    def _end(
+        self, status: BatchStatus, failure: Failure | None, code: str | None = None
+    ) -> Action:
+        def ended() -> Ended:
             self._ended = True
-            if reply.stopped:
-                stopped = BatchStatus.STOPPED
-                return Finished(stopped, exit_of(stopped), failure, end.counts)
-            return Finished(status, end.exit_code, failure, end.counts, overridden)
+            return Ended(
+                LineResult(
+                    status=status,
+                    exit_code=exit_of(status) if code is None else code,
+                    failure=failure,
+                    steps=tuple(self.steps),
+                    partitions=tuple(self.partitions),
+                )
+            )
 
-        return self._commit(then, end=end)
+        if self._draft.empty:
+            return ended()
+        return self._commit(lambda _: ended())
 
-    def _last_end(self, status: BatchStatus, failure: Failure | None) -> JobEnd:
-        return self._job_end(status, failure)
+    def _last_end(self, status: BatchStatus, failure: Failure | None) -> JobEnd | None:
+        return None
 
-    def _job_end(self, status: BatchStatus, failure: Failure | None) -> JobEnd:
-        return JobEnd(
-            status=status,
-            exit_code=exit_of(status),
-            counts=self._history.total(),
-            failure=failure,
-        )
+
+class LineTraversal(BranchTraversal):
+    """The way through a branch of steps in order, with nothing to route.
+
+    It ends at its first step that is not COMPLETED. What an earlier attempt completed
+    is reused without a word in the store: the step's own row says it.
+
+    Args:
+        attempt: That it is a part of.
+        draft: Of its own commands.
+        steps: Of the branch.
+    """
+
+    records = False
+
+    def __init__(
+        self, attempt: Attempt, draft: Draft, steps: Sequence[StepNode]
+    ) -> None:
+        super().__init__(attempt, draft, steps[0].id)
+        ways: list[Target] = [NodeTarget(step.id) for step in steps[1:]]
+        ways.append(Terminal.COMPLETE)
+        self._ways = {step.id: way for step, way in zip(steps, ways, strict=True)}
+
+    def _select(self, node: str, status: BatchStatus, code: str) -> Target | None:
+        return self._ways[node] if status is BatchStatus.COMPLETED else Terminal.FAIL

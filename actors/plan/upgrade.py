@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...storage.model.errors import InvalidValue, listed
-from .plan import Plan, PlanNode, SplitNode, StepNode, steps_inside
+from .plan import PartitionedNode, Plan, PlanNode, StepNode
 
 
 def carried_nodes(
@@ -25,7 +25,8 @@ def carried_nodes(
 
     Raises:
         InvalidValue: A name in *renamed* is not a node, two nodes would be of different
-            kinds, one node would continue two, or nothing would be carried over.
+            kinds, one node would continue two, a partitioned step would be renamed, or
+            nothing would be carried over.
     """
     earlier, changed = _nodes(before), _nodes(after)
     for old, new in renamed.items():
@@ -33,6 +34,12 @@ def carried_nodes(
         _check(changed, new, "changed")
         if not _alike(earlier[old], changed[new]):
             raise InvalidValue("the upgrade", f"{old!r} and {new!r} differ in kind")
+        if old != new and isinstance(earlier[old], PartitionedNode):
+            raise InvalidValue(
+                "the upgrade",
+                f"renames the partitioned step {old!r}, after which its workers are "
+                "named: keep its id, or launch the job anew",
+            )
     taken = set(renamed.values())
     if len(taken) < len(renamed):
         raise InvalidValue("the upgrade", "gives one node two to continue")
@@ -49,12 +56,9 @@ def carried_nodes(
 
 
 def _nodes(plan: Plan) -> dict[str, PlanNode]:
-    found: dict[str, PlanNode] = {}
-    for key, node in plan.nodes.items():
-        found[key] = node
-        if isinstance(node, SplitNode):
-            found |= {step.id: step for step in steps_inside(node)}
-    return found
+    every = plan.every.values()
+    workers = {one.worker.id for one in every if isinstance(one, PartitionedNode)}
+    return {one.id: one for one in every if one.id not in workers}
 
 
 def _check(nodes: Mapping[str, PlanNode], node: str, which: str) -> None:

@@ -13,7 +13,7 @@ With pytest, the fixture ``triolet_sweep`` makes a test of each of the sweeps::
 A name is imported when it is first used, so that the plugin costs pytest nothing.
 """
 
-from importlib import import_module
+from ...storage.faces import lazy_face
 
 # As in typing, whose import costs more than all the rest.
 TYPE_CHECKING = False
@@ -42,21 +42,6 @@ if TYPE_CHECKING:
     from .sweep import Sweep as Sweep
     from .sweep import Sweeper as Sweeper
     from .sweep import replay as replay
-else:
-
-    def __getattr__(name: str) -> object:
-        """Import *name* from its home when it is first used."""
-        if name in __all__:
-            for home in _HOMES:
-                module = import_module(home, __name__)
-                if hasattr(module, name):
-                    return globals().setdefault(name, getattr(module, name))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        """List what this face shows."""
-        return __all__
-
 
 _HOMES = (
     ".effects",
@@ -96,3 +81,6 @@ __all__ = [
     "shutdown_at_every_checkpoint",
     "stop_at_every_checkpoint",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = lazy_face(__name__, _HOMES, __all__)

@@ -72,6 +72,12 @@ class Snapshot:
     """Of deciders and joins, newest first."""
     partitions: tuple[PartitionExecution, ...] = ()
     """The latest plan of each node that has one, by manager and ordinal."""
+    since: int | None = None
+    """When the first was made of the attempts that died one after the other, up to now;
+    None when the latest one ended by itself."""
+    steps_since: tuple[tuple[str, int, int], ...] = ()
+    """(node, visit, when its first row was made) of steps that these attempts left open
+    and that have not ended since, sorted."""
 
     def partitions_of(self, node: str) -> tuple[PartitionExecution, ...]:
         """Give the latest plan of a node; empty when it has none."""

@@ -37,6 +37,11 @@ class RequestLaunch(Command["LaunchRequested"]):
     anew: bool = False
     """Make a new instance by the next free run number."""
 
+    @property
+    def instance_key(self) -> bytes | None:
+        """The instance that is continued, if it is known which."""
+        return None if self.anew else self.parameters.instance_key(self.job)
+
     def __attrs_post_init__(self) -> None:
         check_name(self.job, NameKind.JOB)
         for one in self.parameters:
@@ -83,6 +88,8 @@ class LaunchesFound:
 @frozen(kw_only=True)
 class ClaimLaunches(Command["LaunchesClaimed"]):
     """Claim the oldest requests that wait, or that nobody lives any more to end.
+
+    Of the requests for one instance only the oldest that has not ended is claimed.
 
     Raises:
         InvalidValue: The limit is out of its bounds.

@@ -54,9 +54,16 @@ def claim_launches(tables: Tables, command: ClaimLaunches, now: int) -> Launches
 def _free(
     tables: Tables, wanted: ClaimLaunches | FindLaunches, dead: Container[int], now: int
 ) -> Iterator[LaunchRequest]:
+    earlier: set[bytes] = set()
     for one in tables.requests.values():
         if one.status.ended or one.job not in wanted.jobs:
             continue
+        if not one.anew:
+            # Of requests for one instance, only the oldest open one may be claimed.
+            instance = one.parameters.instance_key(one.job)
+            if instance in earlier:
+                continue
+            earlier.add(instance)
         if (
             one.owner_id is None
             or one.owner_id == wanted.owner_id

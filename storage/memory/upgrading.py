@@ -1,6 +1,7 @@
 """Upgrades between definitions in memory."""
 
 from ..commands import DefinitionDrift, Snapshot
+from ..commands.continuing import cut_off, underway
 from ..commands.opening import Definition
 from ..commands.upgrading import (
     DefinitionUnknown,
@@ -80,20 +81,22 @@ def insert_definition(
 
 def history_of(tables: Tables, instance: InstanceRow, fingerprint: bytes) -> Snapshot:
     """Collect what an instance has behind it, as that definition names it."""
-    prints = {one.record.fingerprint for one in instance.executions}
-    if prints == {fingerprint}:
-        return snapshot_of(tables, instance)
+    records = [one.record for one in instance.executions]
+    dead = cut_off((one.id, one.created_at, one.failure) for one in reversed(records))
+    kept = snapshot_of(tables, instance)
+    same = {one.fingerprint for one in records} == {fingerprint}
+    if same and not dead:
+        return kept
+    found = [step for one in instance.executions for step in one.steps.values()]
+    steps = [step_of(step) for step in sorted(found, key=lambda step: step.id)]
+    if same:
+        return underway(kept, dead, steps)
     by_id = {one.id: one.definition.fingerprint for one in tables.definitions.values()}
-    steps = [step for one in instance.executions for step in one.steps.values()]
-    attempts = [(one.record.id, one.record.fingerprint) for one in instance.executions]
     edges = {
         (by_id[source], by_id[target]): dict(edge.steps)
         for (source, target), edge in tables.upgrades.items()
     }
-    named = carried_over(
-        [step_of(step) for step in sorted(steps, key=lambda step: step.id)],
-        [*attempts, (0, fingerprint)],
-        edges,
-    )
-    kept = snapshot_of(tables, instance)
-    return summed_up(named, kept.decisions, kept.partitions)
+    attempts = [(one.id, one.fingerprint) for one in records]
+    steps = carried_over(steps, [*attempts, (0, fingerprint)], edges)
+    snapshot = summed_up(steps, kept.decisions, kept.partitions)
+    return underway(snapshot, dead, steps)

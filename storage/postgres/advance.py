@@ -17,7 +17,7 @@ from ..commands import (
     StepStarted,
 )
 from ..model.status import BatchStatus
-from ..sql.advancing import sources
+from ..sql.fencing import sources
 from ..sql.session import Value
 from .chain import AT, COUNTS, Chain, Compact, Numbers, counted, fence, number_of
 

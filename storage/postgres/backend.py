@@ -21,7 +21,6 @@ from ..backend import (
     Settlement,
     WaitedTooLong,
     Waits,
-    drive,
 )
 from ..commands import Advance, Command, CommitChunk, OpenExecution, Question
 from ..model.errors import InternalError, StoreUnavailable, TrioletError
@@ -30,14 +29,13 @@ from ..sql.advancing import write_first
 from ..sql.session import UniqueViolation
 from . import schema
 from .chain import Compact, fields_of
-from .connecting import address_of, connect_patiently
 from .faults import explained, is_passing
 from .link import BROKEN, Link
 from .session import PostgresSession
 from .statements import chunk_check, compact
 from .wire import ConnectionLost, Refusal, Statement, Wire
 
-BEGIN = ("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", ())
+BEGIN = ("BEGIN ISOLATION LEVEL READ COMMITTED", ())
 BEGIN_QUESTION = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
 COMMIT = ("COMMIT", ())
 ROLLBACK = ("ROLLBACK", ())
@@ -339,46 +337,3 @@ def _those_like(batch: Sequence[Command[Any]], culprit: int) -> set[int]:
     if isinstance(batch[culprit], OpenExecution):
         return {at for at, one in enumerate(batch) if isinstance(one, OpenExecution)}
     return {culprit}
-
-
-def open_postgres(
-    url: str,
-    *,
-    writer: bytes,
-    create: bool = True,
-    migrate: bool = False,
-    read_only: bool = False,
-) -> PostgresBackend:
-    """Open a PostgreSQL store, blocking; see `PostgresBackend`.
-
-    Raises:
-        InvalidValue: libpq does not understand the URL.
-        StoreError: See `PostgresBackend.open`.
-    """
-    backend = PostgresBackend(
-        url, writer=writer, create=create, migrate=migrate, read_only=read_only
-    )
-    backend.connect()
-    return backend
-
-
-def migrate_database(url: str) -> tuple[int, int]:
-    """Raise a database's schema; give the versions before and after.
-
-    Raises:
-        StoreError: The database cannot be used, or a newer release wrote it.
-    """
-    address = address_of(url)
-
-    def migrated() -> Waits[tuple[int, int]]:
-        wire = yield from connect_patiently(address, "triolet migrate")
-        try:
-            return (yield from schema.migrate(wire))
-        except Refusal as refusal:
-            raise explained(refusal.sqlstate) from refusal
-        except ConnectionLost as lost:
-            raise StoreUnavailable(BROKEN) from lost
-        finally:
-            wire.close()
-
-    return drive(migrated())

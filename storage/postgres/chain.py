@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from attrs import frozen
 
-from ..sql.advancing import ACTIVE
+from ..sql.fencing import ACTIVE
 from .wire import Statement
 
 T = TypeVar("T")

@@ -17,7 +17,8 @@ from .wire import ConnectionLost, Wire, open_wire
 CONNECT_SECS = 10.0
 """For which a server that does not answer is tried, unless connect_timeout says else."""
 PAUSE_SECS = 0.25
-_HINT = "Is the server running"
+PORTS = range(1, 65_536)
+_HINTS = ("Is the server running", "Either provide the file")
 OLDEST_SERVER = 150_000
 
 _SETTINGS = {
@@ -62,7 +63,8 @@ def address_of(url: str) -> Address:
     """Read a URL; `SETTINGS` go before its own options.
 
     Raises:
-        InvalidValue: libpq does not understand it; the URL is not repeated.
+        InvalidValue: libpq does not understand it, or a port is none; the URL is not
+            repeated.
     """
     try:
         given = conninfo_to_dict(url)
@@ -76,6 +78,10 @@ def address_of(url: str) -> Address:
             "must be postgresql://USER@HOST:PORT/DATABASE, with options after '?' as "
             f"libpq has them{why}",
         ) from None
+    for port in ports:
+        if port not in PORTS:
+            reason = f"must be 1 to {PORTS[-1]}, not {port}"
+            raise InvalidValue("the port of the store URL", reason)
     settings = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
     kept = {name: str(value) for name, value in given.items() if value is not None}
     wanted = {**_DEFAULTS, **kept, "client_encoding": "utf8"}
@@ -133,5 +139,5 @@ def connect_patiently(address: Address, application: str) -> Waits[Wire]:
 def _in_one_line(text: str) -> str:
     """Keep libpq's last sentence; it names addresses and users, never a password."""
     lines = [line.strip() for line in text.splitlines()]
-    said = [line for line in lines if line and not line.startswith(_HINT)]
+    said = [line for line in lines if line and not line.startswith(_HINTS)]
     return said[-1] if said else "no reason was given"

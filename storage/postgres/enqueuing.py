@@ -11,7 +11,7 @@ from ..sql.requesting import INSERT_REQUEST, request_values
 from .schema import NEWEST
 
 _INSERT = (
-    f"WITH made AS ({INSERT_REQUEST.replace('$4', 'triolet.now()')} RETURNING id) "
+    f"WITH made AS ({INSERT_REQUEST.replace('$5', 'triolet.now()')} RETURNING id) "
     f"SELECT id, pg_notify('{LAUNCH_CHANNEL}', '')::text FROM made"
 )
 _ABSENT = psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName

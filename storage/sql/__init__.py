@@ -33,6 +33,7 @@ from ..commands.requesting import (
 from ..commands.upgrading import FindDefinition, RegisterUpgrade
 from . import (
     advancing,
+    chunks,
     diagnosing,
     opening,
     operating,
@@ -50,8 +51,8 @@ HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
     ReleaseOwner: ownership.release,
     OpenExecution: opening.open_execution,
     Advance: advancing.advance,
-    CommitChunk: advancing.commit_chunk,
-    Enlist: advancing.enlist,
+    CommitChunk: chunks.commit_chunk,
+    Enlist: chunks.enlist,
     ListExecutions: questions.list_executions,
     ShowExecution: questions.show_execution,
     RequestStop: operating.operate,

@@ -4,8 +4,6 @@ The common path is one UPDATE and one INSERT: fence, version and matrix are cond
 of the statement, and only when it changed nothing does a second look find out why.
 """
 
-from collections.abc import Iterable
-
 from attrs import evolve
 
 from ..backend import Waits
@@ -14,14 +12,8 @@ from ..commands import (
     UNLIMITED,
     Advance,
     Advanced,
-    ChunkCommitted,
-    CommitChunk,
     DuplicateStep,
-    Enlist,
-    Enlisted,
-    ExecutionNotFound,
     JobEnd,
-    LeaseLost,
     NewDecision,
     NextStep,
     StaleVersion,
@@ -32,36 +24,12 @@ from ..commands import (
 )
 from ..model.errors import InternalError
 from ..model.status import (
-    TRANSITIONS,
     BatchStatus,
-    IllegalTransition,
     check_transition,
 )
+from .fencing import FENCE, check_fence, sources, step_state
 from .partitions import assign, insert_plan, publish
 from .session import Session, UniqueViolation, Value
-
-
-def any_of(statuses: Iterable[BatchStatus], column: str = "status") -> str:
-    """Write a condition on a row's status.
-
-    IN would make SQLite fill a temporary index whenever the statement is carried out.
-    """
-    choices = " OR ".join(f"{column} = '{one.value}'" for one in statuses)
-    return f"({choices or 'FALSE'})"
-
-
-ACTIVE = any_of(one for one in BatchStatus if one.active)
-
-
-def sources(target: BatchStatus, column: str = "status") -> str:
-    """Write the condition that a row's status may become *target*."""
-    return any_of((one for one in TRANSITIONS if target in TRANSITIONS[one]), column)
-
-
-_FENCE = (
-    "EXISTS (SELECT 1 FROM triolet.execution WHERE id = $1 AND owner_id = $2 "
-    f"AND {ACTIVE})"
-)
 
 
 def _finish_statement(target: BatchStatus) -> str:
@@ -75,7 +43,7 @@ UPDATE triolet.step SET status = '{target.value}', exit_code = $5,
     decision_sequence = coalesce($15, decision_sequence),
     decision_target = coalesce($16, decision_target)
 WHERE id = $3 AND execution_id = $1 AND version = $4
-    AND {sources(target)} AND {_FENCE}
+    AND {sources(target)} AND {FENCE}
 """
 
 
@@ -116,38 +84,6 @@ def advance(db: Session, command: Advance, now: int) -> Waits[Advanced]:
     return Advanced(now, started, stopped)
 
 
-_OWNER = "SELECT owner_id, status FROM triolet.execution WHERE id = $1 FOR KEY SHARE"
-
-
-def check_fence(db: Session, execution_id: int, owner_id: int) -> Waits[BatchStatus]:
-    """Give an execution's status, if it is active and this owner's.
-
-    Raises:
-        ExecutionNotFound: There is no such execution.
-        LeaseLost: It has ended, or it is somebody else's.
-    """
-    rows = yield from db.fetch(_OWNER, (execution_id,))
-    if not rows:
-        raise ExecutionNotFound(execution_id)
-    owner, found = rows[0]
-    status = BatchStatus(found)
-    if owner != owner_id or not status.active:
-        raise LeaseLost(execution_id, status)
-    return status
-
-
-_STATE = "SELECT status, version FROM triolet.step WHERE id = $1 AND execution_id = $2"
-
-
-def _step_state(
-    db: Session, execution_id: int, step_id: int
-) -> Waits[tuple[BatchStatus, int]]:
-    rows = yield from db.fetch(_STATE, (step_id, execution_id))
-    if not rows:
-        raise StepUnknown(step_id)
-    return BatchStatus(rows[0][0]), rows[0][1]
-
-
 _BEGIN = (
     "UPDATE triolet.step SET status = 'STARTED', "
     "started_at = greatest($1, created_at), version = version + 1 WHERE id = $2"
@@ -155,7 +91,7 @@ _BEGIN = (
 
 
 def _begin(db: Session, execution_id: int, step_id: int, now: int) -> Waits[None]:
-    status, _ = yield from _step_state(db, execution_id, step_id)
+    status, _ = yield from step_state(db, execution_id, step_id)
     check_transition(status, BatchStatus.STARTED)
     yield from db.change(_BEGIN, (now, step_id))
 
@@ -183,7 +119,7 @@ def _finish(db: Session, command: Advance, finish: StepEnd, now: int) -> Waits[N
             yield from publish(db, finish.partition, finish.step_id)
         return
     yield from check_fence(db, command.execution_id, command.owner_id)
-    status, version = yield from _step_state(db, command.execution_id, finish.step_id)
+    status, version = yield from step_state(db, command.execution_id, finish.step_id)
     if version != finish.version:
         raise StaleVersion(finish.version, version)
     check_transition(status, finish.status)
@@ -332,55 +268,3 @@ def _end(db: Session, execution_id: int, wanted: JobEnd, now: int) -> Waits[bool
     )
     yield from db.change(_END[end.status.finished], values)
     return end is not wanted
-
-
-_CHUNK = f"""
-UPDATE triolet.step SET read_count = $5, process_count = $6, write_count = $7,
-    filter_count = $8, commit_count = $9, rollback_count = $10, checkpoint = $11,
-    version = version + 1
-WHERE id = $3 AND execution_id = $1 AND version = $4 AND status = 'STARTED'
-    AND {_FENCE}
-"""
-
-
-def commit_chunk(db: Session, command: CommitChunk, now: int) -> Waits[ChunkCommitted]:
-    """Make a chunk durable: the enlisted rows, then the checkpoint.
-
-    The rows come first, so that user code that ends the transaction in spite of its
-    contract takes its own rows with it and nothing of ours.
-    """
-    if command.write is not None:
-        yield from _check_chunk(db, command)
-        yield from db.write(command.write)
-    changed = yield from db.change(
-        _CHUNK,
-        (
-            command.execution_id,
-            command.owner_id,
-            command.step_id,
-            command.version,
-            *command.counts.all(),
-            command.checkpoint,
-        ),
-    )
-    if changed != 1:
-        yield from _check_chunk(db, command)
-        raise InternalError("a chunk matched no row")
-    return ChunkCommitted(now)
-
-
-def _check_chunk(db: Session, command: CommitChunk) -> Waits[None]:
-    """Refuse a chunk of a lost execution, or of a step that has moved on."""
-    yield from check_fence(db, command.execution_id, command.owner_id)
-    status, version = yield from _step_state(db, command.execution_id, command.step_id)
-    if status is not BatchStatus.STARTED:
-        raise IllegalTransition(status, BatchStatus.STARTED)
-    if version != command.version:
-        raise StaleVersion(command.version, version)
-
-
-def enlist(db: Session, command: Enlist, now: int) -> Waits[Enlisted]:
-    """Let user code write under the owner's fence."""
-    yield from check_fence(db, command.execution_id, command.owner_id)
-    yield from db.write(command.write)
-    return Enlisted()

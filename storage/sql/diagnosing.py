@@ -18,7 +18,7 @@ from ..model.execution import JobExecution, StepExecution
 from ..model.operation import Evidence, StopRequest
 from ..model.status import BatchStatus
 from . import ownership
-from .advancing import ACTIVE
+from .fencing import ACTIVE
 from .rows import (
     EXECUTION,
     OPERATION,

@@ -7,7 +7,7 @@ exception is a dead owner's execution that nothing may follow, which is closed.
 from attrs import frozen
 
 from ..backend import Waits
-from ..codec import encode_parameters
+from ..codec import decode_failure, encode_parameters
 from ..commands import (
     AlreadyRunning,
     DefinitionDrift,
@@ -22,6 +22,7 @@ from ..commands import (
     RunUnknown,
     Snapshot,
 )
+from ..commands.continuing import cut_off, underway
 from ..model.parameters import ParameterSet
 from ..model.status import BatchStatus
 from . import ownership, requesting
@@ -241,6 +242,11 @@ _DECIDED = (
     f"{DECISION} WHERE e.instance_id = $1 AND c.kind IN ('DECIDER', 'SPLIT_AGGREGATE') "
     "ORDER BY c.execution_id DESC, c.sequence DESC"
 )
+_ATTEMPTS = (
+    "SELECT e.id, e.created_at, e.failure FROM triolet.execution e "
+    "WHERE e.instance_id = $1 ORDER BY e.attempt DESC"
+)
+_STEPS_FROM = f"{STEP} WHERE e.instance_id = $1 AND e.id >= $2 ORDER BY e.attempt, s.id"
 
 
 def history_of(db: Session, command: OpenExecution, found: Found) -> Waits[Snapshot]:
@@ -257,15 +263,26 @@ def history_of(db: Session, command: OpenExecution, found: Found) -> Waits[Snaps
 def snapshot_of(db: Session, instance_id: int) -> Waits[Snapshot]:
     """Collect what the instance has behind it."""
     key = (instance_id,)
-    steps, starts, decisions, plans = yield from db.fetch_each(
-        [(_LATEST_STEPS, key), (_STARTS, key), (_DECIDED, key), (PLANS, key)]
+    steps, starts, decisions, plans, attempts = yield from db.fetch_each(
+        [
+            (_LATEST_STEPS, key),
+            (_STARTS, key),
+            (_DECIDED, key),
+            (PLANS, key),
+            (_ATTEMPTS, key),
+        ]
     )
-    return Snapshot(
+    snapshot = Snapshot(
         tuple(step_of(row) for row in steps),
         tuple((row[0], row[1], row[2]) for row in starts),
         tuple(decision_of(row) for row in decisions),
         tuple(partition_of(row) for row in plans),
     )
+    dead = cut_off((row[0], row[1], decode_failure(row[2])) for row in attempts)
+    if not dead:
+        return snapshot
+    rows = yield from db.fetch(_STEPS_FROM, (instance_id, min(dead)))
+    return underway(snapshot, dead, [step_of(row) for row in rows])
 
 
 _INSERT_EXECUTION = (

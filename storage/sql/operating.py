@@ -23,9 +23,9 @@ from ..model.errors import Rejection
 from ..model.execution import JobExecution
 from ..model.operation import Directive, Operation
 from ..model.status import BatchStatus
-from .advancing import check_fence
 from .closing import decide, take_over
 from .diagnosing import seen_of
+from .fencing import check_fence
 from .rows import EXECUTION, OPERATION, execution_of, operation_of
 from .session import Session
 

@@ -19,21 +19,20 @@ from ..commands.requesting import (
     claimed,
     free_of,
 )
-from ..model.launch_request import RequestStatus
 from . import ownership
 from .rows import REQUEST, request_of
 from .session import Session, Value
 
 INSERT_REQUEST = (
-    "INSERT INTO triolet.launch_request (job, parameters, anew, requested_at) "
-    "VALUES ($1, $2, $3, $4)"
+    "INSERT INTO triolet.launch_request "
+    "(job, parameters, anew, instance_key, requested_at) VALUES ($1, $2, $3, $4, $5)"
 )
 
 
 def request_values(command: RequestLaunch, now: int) -> tuple[Value, ...]:
     """Give what is inserted for a request."""
     parameters = encode_parameters(command.parameters, identifying_only=False)
-    return command.job, parameters, int(command.anew), now
+    return command.job, parameters, int(command.anew), command.instance_key, now
 
 
 def request_launch(
@@ -46,6 +45,13 @@ def request_launch(
     return LaunchRequested(request_id)
 
 
+_TURN = (
+    "triolet.launch_request o WHERE o.instance_key = r.instance_key "
+    "AND o.status IN ('REQUESTED', 'CLAIMED')"
+)
+"""Of requests for one instance, only the oldest open one may be claimed."""
+
+
 def _free_text(jobs: int, dead: int) -> str:
     """Write the query of what an owner may claim: owner, time, limit, jobs, dead ones."""
     names = ", ".join(f"${at}" for at in range(4, 4 + jobs))
@@ -55,7 +61,8 @@ def _free_text(jobs: int, dead: int) -> str:
         f"{REQUEST} WHERE r.status IN ('REQUESTED', 'CLAIMED') AND r.job IN ({names}) "
         f"AND (r.status = 'REQUESTED' OR r.owner_id = $1 {proved}OR EXISTS "
         "(SELECT 1 FROM triolet.owner w WHERE w.id = r.owner_id "
-        "AND w.lease_until <= $2)) ORDER BY r.id LIMIT $3"
+        "AND w.lease_until <= $2)) AND NOT EXISTS "
+        f"(SELECT 1 FROM {_TURN} AND o.id < r.id) ORDER BY r.id LIMIT $3"
     )
 
 
@@ -119,6 +126,12 @@ _END = (
 )
 
 
+_WAITING = (
+    "SELECT 1 FROM triolet.launch_request r WHERE r.id = $1 "
+    f"AND (r.status = 'REQUESTED' OR EXISTS (SELECT 1 FROM {_TURN}))"
+)
+
+
 def end_launch(db: Session, command: EndLaunch, now: int) -> Waits[LaunchEnded]:
     """End a request that is the owner's, or give it back."""
     values = (
@@ -130,7 +143,7 @@ def end_launch(db: Session, command: EndLaunch, now: int) -> Waits[LaunchEnded]:
     )
     if (yield from db.change(_END, values)) != 1:
         raise LaunchLost(command.request_id)
-    if command.status is RequestStatus.REQUESTED:
+    if (yield from db.fetch(_WAITING, (command.request_id,))):
         yield from db.notify(LAUNCH_CHANNEL)
     return LaunchEnded()
 

@@ -3,7 +3,8 @@
 import json
 
 from ..backend import Waits
-from ..codec import canonical_json
+from ..codec import decode_failure
+from ..commands.continuing import cut_off, underway
 from ..commands.opening import Definition, DefinitionDrift, Snapshot
 from ..commands.upgrading import (
     DefinitionUnknown,
@@ -14,6 +15,7 @@ from ..commands.upgrading import (
     carried_over,
     summed_up,
 )
+from ..envelope import canonical_json
 from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
 from .partitions import PLANS
 from .rows import DECISION, STEP, decision_of, partition_of, step_of
@@ -91,7 +93,7 @@ def has_edge(db: Session, source_id: int, target_id: int | None) -> Waits[bool]:
 
 
 _ATTEMPTS = (
-    "SELECT e.id, d.fingerprint FROM triolet.execution e "
+    "SELECT e.id, d.fingerprint, e.created_at, e.failure FROM triolet.execution e "
     "JOIN triolet.definition d ON d.id = e.definition_id "
     "WHERE e.instance_id = $1 ORDER BY e.attempt"
 )
@@ -126,8 +128,11 @@ def upgraded_snapshot(
         [*((row[0], row[1]) for row in attempts), (0, fingerprint)],
         {(row[0], row[1]): json.loads(row[2]) for row in mappings},
     )
-    return summed_up(
+    snapshot = summed_up(
         steps,
         [decision_of(row) for row in decided],
         [partition_of(row) for row in plans],
     )
+    newest_first = reversed(attempts)
+    dead = cut_off((row[0], row[2], decode_failure(row[3])) for row in newest_first)
+    return underway(snapshot, dead, steps)

@@ -460,3 +460,29 @@ def test_workers_that_do_not_heed_a_stop_are_told_of_once() -> None:
     assert screen.text == (
         "book, partition a: 'w' runs in a thread; Ctrl-C again ends the process now\n"
     )
+
+
+def test_a_timeout_is_told_and_is_no_ctrl_c() -> None:
+    screen = Screen(rewrites=False)
+    screen.start()
+    timeout, waiting = EventKind.STEP_TIMED_OUT, EventKind.STOP_WAITING
+    screen.progress(Event(kind=timeout, node="load", seconds=90))
+    screen.progress(Event(kind=waiting, node="load", message="it goes on"))
+    screen.progress(Event(kind=EventKind.JOB_TIMED_OUT, job="nightly", seconds=5))
+    screen.progress(Event(kind=EventKind.STOP_REQUESTED))
+    screen.progress(Event(kind=waiting, node="load", message="it goes on"))
+    assert screen.text.splitlines() == [
+        "load: its timeout of 1:30 is over",
+        "it goes on",
+        "nightly: its timeout of 5.0 s is over",
+        "it goes on; Ctrl-C again ends the process now",
+    ]
+
+
+def test_the_time_of_one_partition_that_is_over_is_told_by_its_end() -> None:
+    screen = Screen(rewrites=False)
+    parts = Parts(screen)
+    parts.plan()
+    parts.start("a")
+    parts.tell(EventKind.STEP_TIMED_OUT, "a")
+    assert screen.text == ""

@@ -65,6 +65,7 @@ def test_bad_input_is_refused_in_a_sentence(folder: Path, cli: Cli) -> None:
         (2, ["serve", target, "--store", "nonsense"], "the store URL"),
         (2, ["serve", target, "--store", "memory:"], "must outlast this process"),
         (2, ["enqueue", target, "--store", "memory:"], "must outlast this process"),
+        (2, ["requests", "--store", "memory:"], "must outlast this process"),
         (2, ["requests", "--status", "odd"], "--status"),
         (2, ["requests", "--limit", "0"], "--limit"),
         (2, ["requests", "--before", "-1"], "--before"),

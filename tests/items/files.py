@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from triolet.actors.items import CsvReader, JsonObject
-from triolet.storage.codec import canonical_json
+from triolet.storage.envelope import canonical_json
 
 TRADES = "id,name,amount\n1,Ada,2.50\n2,Bob,3\n3,Eve,4\n"
 

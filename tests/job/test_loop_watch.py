@@ -26,15 +26,34 @@ from triolet.actors import (
     StepListener,
     asyncio_tasklet,
 )
+from triolet.actors.job import loop_watch
 
 BOUND = 0.05
 BLOCK = 0.1
-PATIENT = 0.5
-"""A bound that a busy machine does not reach by itself."""
+SETTLING_SECS = 0.1
+"""Until the loop has gone to wait for a thread."""
 
 
-def block() -> None:
-    time.sleep(1.5 * BLOCK)
+class Clock:
+    """Time that passes only when a test says so: no machine is too busy for it."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+clock = Clock()
+
+
+@pytest.fixture(autouse=True)
+def _clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_watch, "perf_counter", clock)
+
+
+def block(seconds: float = 1.5 * BLOCK) -> None:
+    clock.now += seconds
 
 
 class Told(list[Event]):
@@ -142,28 +161,29 @@ async def test_it_is_told_of_asyncio_code(store: Store, told: Told) -> None:
         await asyncio.create_task(background() if ctx.node == "b" else asyncio.sleep(0))
 
     steps = [Step(node, asyncio_tasklet(work)) for node in "abc"]
-    await launch(store, job(*steps), **watching(told, 2 * BOUND))
+    await launch(store, job(*steps), **watching(told))
     assert told.nodes == {"b"}
 
 
 async def test_two_runtimes_tell_of_their_own_jobs_only(store: Store) -> None:
-    other, told, quiet = Store(), Told(), Told()
+    other, told, quiet, over = Store(), Told(), Told(), trio.Event()
 
     async def work(ctx: StepContext) -> None:
         for _ in range(3):
             await trio.lowlevel.checkpoint()
-            time.sleep(3 * BLOCK)  # noqa: ASYNC251
+            block(3 * BLOCK)
 
     async def idle(ctx: StepContext) -> None:
-        await trio.sleep(12 * BLOCK)
+        await over.wait()
 
     async with (
         running(store, **watching(told, 2 * BLOCK)) as first,
         running(other, **watching(quiet, 2 * BLOCK)) as second,
         trio.open_nursery() as nursery,
     ):
-        nursery.start_soon(first.launch, job(Step("work", work)))
         nursery.start_soon(second.launch, job(Step("idle", idle)))
+        await first.launch(job(Step("work", work)))
+        over.set()
     assert told.nodes == {"work"}
     assert len(told) == 3
     assert EventKind.JOB_ENDED in quiet.kinds
@@ -173,25 +193,31 @@ async def test_two_runtimes_tell_of_their_own_jobs_only(store: Store) -> None:
 async def test_nothing_is_told_of_threads_of_waiting_and_of_others_code(
     store: Store, told: Told
 ) -> None:
-    def plain(ctx: StepContext) -> None:
-        time.sleep(PATIENT + BLOCK)
+    def plain(*arguments: object) -> None:
+        time.sleep(SETTLING_SECS)
+        block()
 
     async def waiting(ctx: StepContext) -> None:
-        await trio.sleep(PATIENT + BLOCK)
-        for _ in range(1000):
+        await trio.to_thread.run_sync(plain)
+        began.set()
+        await over.wait()
+        for _ in range(10):
             await trio.lowlevel.checkpoint()
 
     async def elsewhere() -> None:
-        time.sleep(PATIENT + BLOCK)  # noqa: ASYNC251
+        await began.wait()
+        block()
+        await trio.lowlevel.checkpoint()
+        over.set()
 
-    async with running(store, **watching(told, PATIENT)) as runtime:
+    began, over = trio.Event(), trio.Event()
+    async with running(store, **watching(told)) as runtime:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(
                 runtime.launch, job(Step("a", plain), Step("b", waiting))
             )
-            await trio.sleep(BLOCK)
             nursery.start_soon(elsewhere)
-        time.sleep(PATIENT + BLOCK)  # noqa: ASYNC251  # after the job, in its task
+        block()  # after the job, in its task
         await trio.lowlevel.checkpoint()
     assert EventKind.JOB_ENDED in told.kinds
     assert told == []
@@ -220,7 +246,7 @@ async def test_it_watches_only_while_jobs_run(store: Store, told: Told) -> None:
         seen.append(instruments())
 
     before = instruments()
-    async with running(store, **watching(told, PATIENT)) as runtime:
+    async with running(store, **watching(told)) as runtime:
         assert instruments() == before
         await runtime.launch(single(work))
         assert instruments() == before

@@ -236,7 +236,11 @@ async def test_requests_for_one_instance_are_worked_on_in_turn(
     async with serving(store, gate.job()):
         await trio.sleep(5)
         assert gate.most == 1
-        assert [one.status for one in requests(store)] == [CLAIMED] * 3
+        assert [one.status for one in requests(store)] == [
+            CLAIMED,
+            REQUESTED,
+            REQUESTED,
+        ]
         gate.open.set()
         await trio.sleep(5)
     assert endings(store) == [(DONE, 1), (REFUSED, None), (REFUSED, None)]

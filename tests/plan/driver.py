@@ -26,8 +26,9 @@ from triolet.actors.plan.actions import (
 )
 from triolet.actors.plan.compile import compile_job
 from triolet.actors.plan.definition import Decision, Job, Node, Step
+from triolet.actors.plan.job_traversal import JobTraversal, entry_step
 from triolet.actors.plan.stepping import Stepping
-from triolet.actors.plan.traversal import Traversal, entry_step
+from triolet.actors.plan.traversal import Traversal
 from triolet.storage.backend import run
 from triolet.storage.commands import (
     Advance,
@@ -76,7 +77,7 @@ class Attempt:
     """One attempt: the engine, and everything that it asked for."""
 
     backend: MemoryBackend
-    engine: Traversal
+    engine: JobTraversal
     opened: Opened
     trail: list[str] = field(factory=list)
     """Runs and questions, in order: ``run a``, ``ask d``."""
@@ -97,26 +98,31 @@ class Attempt:
                 given = answers.get(row.node.id, "COMPLETED")
                 result = completed(given) if isinstance(given, str) else given
                 return engine.stepped(result)
-            case Decide(node):
-                self._happens(f"ask {node.id}")
-                code = answers[node.id]
-                assert isinstance(code, str)
-                return self.engine.decided(node, code)
-            case RunSplit(_, branches):
-                return self.engine.joined([self.line(one, answers) for one in branches])
-            case PlanPartitions(node):
-                self._happens(f"plan {node.id}")
-                count = range(node.partition_count or 0)
-                return self.engine.planned(
-                    [NewPartition(f"{at}", "{}") for at in count]
-                )
-            case RunPartitions(_, partitions):
-                results = [self.line(one, answers) for one in partitions]
-                return self.engine.partitioned(results)
             case Conclude():
                 return self.engine.concluded(None)
             case Finished() | Ended():
                 raise AssertionError("nothing is left to do")
+        assert isinstance(engine, Traversal)
+        return self._flow(action, answers, engine)
+
+    def _flow(self, action: Action, answers: Answers, engine: Traversal) -> Action:
+        match action:
+            case Decide(node):
+                self._happens(f"ask {node.id}")
+                code = answers[node.id]
+                assert isinstance(code, str)
+                return engine.decided(node, code)
+            case RunSplit(_, branches):
+                return engine.joined([self.line(one, answers) for one in branches])
+            case PlanPartitions(node):
+                self._happens(f"plan {node.id}")
+                count = range(node.partition_count or 0)
+                return engine.planned([NewPartition(f"{at}", "{}") for at in count])
+            case RunPartitions(_, partitions):
+                return engine.partitioned(
+                    [self.line(one, answers) for one in partitions]
+                )
+        raise AssertionError(f"nobody performs {action}")
 
     def line(self, engine: Stepping, answers: Answers) -> LineResult:
         """Go through one branch of a split, or one partition."""
@@ -189,7 +195,9 @@ class Instance:
         opened = run(self.backend, UUID(int=0), command)
         failures = count(100)
         projection = command.parameters.projection()
-        engine = Traversal(plan, opened, owner_id, projection, lambda: next(failures))
+        engine = JobTraversal(
+            plan, opened, owner_id, projection, lambda: next(failures)
+        )
         return Attempt(self.backend, engine, opened)
 
     @property

@@ -28,7 +28,7 @@ from triolet.actors.plan.definition import (
     StepListener,
 )
 from triolet.actors.plan.made import Factory
-from triolet.actors.plan.naming import named_nodes, steps_of
+from triolet.actors.plan.naming import every_node, named_nodes, workers_in
 from triolet.storage.model.errors import DefinitionError, InvalidValue
 
 from .definitions import ElsewhereWriter, Reader, Writer, jobs, work
@@ -135,15 +135,14 @@ def test_factories_are_kept_and_share_no_components() -> None:
 @given(jobs())
 def test_a_job_can_be_assembled_of_its_plan_and_its_own_nodes(job: Job) -> None:
     bound: dict[str, Code] = {}
-    for key, node in named_nodes(job.steps)[0].items():
-        bound |= {step.id: step for step in steps_of(node)}
+    for node in every_node(named_nodes(job.steps)[0].values()):
         if isinstance(node, Step | Decision):
-            bound[key] = node
+            bound[node.id] = node
         if isinstance(node, PartitionedStep):
-            bound[key] = node.planner
-            (worker,) = steps_of(node)
-            if isinstance(worker.work, Chunk):
-                bound[worker.id] = Factory(make)
+            bound[node.id] = node.planner
+            (worker,) = workers_in([node])
+            chunk = isinstance(worker.work, Chunk)
+            bound[worker.id] = Factory(make) if chunk else worker
     compiled = compile_job(job)
     assembled = assemble(job.name, compiled.plan, [*bound.items()])
     assert assembled.plan == compiled.plan

@@ -26,7 +26,7 @@ from triolet.actors.plan.plan import (
     TaskletDeclaration,
     Transition,
 )
-from triolet.storage.codec import Schema
+from triolet.storage.envelope import Schema
 from triolet.storage.model.errors import CorruptRecord
 from triolet.storage.model.execution import NodeTarget, Terminal
 

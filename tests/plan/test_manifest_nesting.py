@@ -9,7 +9,7 @@ import pytest
 from triolet.actors.plan.compile import compile_job
 from triolet.actors.plan.definition import Chunk, Job, PartitionedStep, Split, Step
 from triolet.actors.plan.manifest import read_manifest
-from triolet.storage.codec import canonical_json
+from triolet.storage.envelope import canonical_json
 from triolet.storage.model.errors import CorruptRecord
 
 from .definitions import Reader, Writer, work

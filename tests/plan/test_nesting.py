@@ -31,6 +31,7 @@ from triolet.actors.plan.plan import (
     StepNode,
     TaskletDeclaration,
     Transition,
+    nodes_of,
 )
 from triolet.storage.model.execution import NodeTarget, Target
 
@@ -77,7 +78,10 @@ def test_a_split_leads_to_its_join_and_the_join_goes_on() -> None:
     assert "p" not in found.transitions
     split = found.nodes["p"]
     assert isinstance(split, SplitNode)
-    assert [[step.id for step in one] for one in split.branches] == [["l"], ["r", "r2"]]
+    assert [[one.id for one in nodes_of(branch)] for branch in split.branches] == [
+        ["l"],
+        ["r", "r2"],
+    ]
     assert split.failure_policy is FailurePolicy.CANCEL_SIBLINGS
     assert found.nodes[split.join] == JoinNode("p.join")
     assert [*found.embedded] == ["l", "r", "r2"]
@@ -184,24 +188,21 @@ def test_as_many_branches_as_allowed_compile(count: int) -> None:
 
 
 def test_the_length_of_a_branch_is_bounded() -> None:
-    assert of_split([LEFT, []]) == ["'p': branch 2 must have 1 to 8 steps, not 0"]
-    assert of_split([many(9), LEFT]) == ["'p': branch 1 must have 1 to 8 steps, not 9"]
-    assert of_split([many(8), LEFT]) == []
+    assert of_split([LEFT, []]) == ["'p': branch 2 must have 1 to 32 nodes, not 0"]
+    assert of_split([many(33), LEFT]) == [
+        "'p': branch 1 must have 1 to 32 nodes, not 33"
+    ]
+    assert of_split([many(32), LEFT]) == []
 
 
-@pytest.mark.parametrize(
-    ("other", "kind"),
-    [
-        (Decision("d", work, then={"*": STOP}), "Decision"),
-        (Split("q", [Step("x", work), Step("y", work)]), "Split"),
-        (PartitionedStep("q", work, work, 2), "PartitionedStep"),
-        (work, "function"),
-    ],
-)
-def test_a_branch_holds_steps_only(other: object, kind: str) -> None:
-    reason = f"'p': a branch may hold nothing but Steps, not a {kind}"
-    assert of_split([LEFT, [other, RIGHT]]) == [reason]
-    assert of_split([other, RIGHT]) == [reason]
+def test_a_branch_holds_nodes_only() -> None:
+    words = "a Step, a Decision, a Split or a PartitionedStep"
+    assert of_split([LEFT, [work, RIGHT]]) == [
+        f"node 2 (branch 2, step 1) must be {words}, not function"
+    ]
+    assert of_split([work, RIGHT]) == [
+        f"node 2 (branch 1, step 1) must be {words}, not function"
+    ]
 
 
 @pytest.mark.parametrize("budget", [0, 9, True, "2", 1.0])
@@ -318,11 +319,10 @@ def test_steps_inside_are_checked_like_others() -> None:
     assert of_partitioned(5) == ["'p.worker': the work must be a function, not int"]
 
 
-def test_steps_inside_have_no_rules() -> None:
-    reason = "then= has no effect inside of a split or a partitioned step"
+def test_a_worker_has_no_rules() -> None:
+    reason = "then= has no effect inside of a partitioned step: give it to that node"
     ruled = Step("r", work, then={"*": COMPLETE})
-    for reasons in (of_split([LEFT, ruled]), of_partitioned(ruled)):
-        assert reasons == [f"'r': {reason}: give it to that node"]
+    assert of_partitioned(ruled) == [f"'r': {reason}"]
 
 
 def test_branches_share_no_reader() -> None:

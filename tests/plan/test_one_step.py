@@ -25,7 +25,7 @@ from triolet.actors.plan.manifest import read_manifest
 from triolet.actors.plan.one_step import ChunkJob, TaskletJob
 from triolet.actors.plan.one_step_manifest import LEGACY_MANIFEST
 from triolet.actors.plan.plan import ChunkDeclaration, StepNode
-from triolet.storage.codec import canonical_json
+from triolet.storage.envelope import canonical_json
 from triolet.storage.model.errors import CorruptRecord
 
 from .definitions import ElsewhereWriter, Reader, problems_of, work

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import json_objects, texts
 from triolet.actors.plan.partitioning import check_partitions
-from triolet.storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, unseal
+from triolet.storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, unseal
 from triolet.storage.model.errors import InvalidValue
 from triolet.storage.model.json import JsonObject
 from triolet.storage.model.partition import NewPartition

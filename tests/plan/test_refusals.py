@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from triolet.actors.plan.compile import compile_job
+from triolet.actors.plan.compile import CompiledJob, compile_job
 from triolet.actors.plan.definition import (
     COMPLETE,
     STOP,
@@ -15,6 +15,8 @@ from triolet.actors.plan.definition import (
     JobListener,
     Node,
     Parameter,
+    PartitionedStep,
+    Split,
     Step,
     StepListener,
 )
@@ -111,6 +113,47 @@ def test_settings_of_a_step_are_checked() -> None:
     assert of_chunk(in_flight="drop") == [
         "'a': in_flight must be 'finish_chunk' or 'rollback_chunk'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("timeout", "wrong"),
+    [
+        (0, "must be more than 0 and at most 1,000,000,000 seconds, not 0"),
+        (-0.5, "must be more than 0 and at most 1,000,000,000 seconds, not -0.5"),
+        (
+            float("nan"),
+            "must be more than 0 and at most 1,000,000,000 seconds, not nan",
+        ),
+        (
+            float("inf"),
+            "must be more than 0 and at most 1,000,000,000 seconds, not inf",
+        ),
+        (True, "must be seconds or None, not bool"),
+        ("1", "must be seconds or None, not str"),
+    ],
+)
+def test_a_timeout_is_some_time(timeout: Any, wrong: str) -> None:
+    assert of_step(timeout=timeout) == [f"'a': timeout {wrong}"]
+    chunk = Chunk(Reader(), Writer())
+    assert of_step(do=chunk, timeout=timeout) == [f"'a': timeout {wrong}"]
+    assert found(Step("a", work), timeout=timeout) == [f"timeout {wrong}"]
+    parts = PartitionedStep("p", work, work, timeout=timeout)
+    assert found(parts) == [f"'p': timeout {wrong}"]
+    inside = PartitionedStep("p", Step("a", work, timeout=timeout), work)
+    assert found(inside) == [f"'a': timeout {wrong}"]
+    branches = [Step("a", work, timeout=timeout), Step("b", work)]
+    assert found(Step("x", work), Split("s", branches)) == [f"'a': timeout {wrong}"]
+
+
+@pytest.mark.parametrize("timeout", [None, 1, 0.001, 1e9])
+def test_a_timeout_is_no_part_of_the_definition(timeout: float | None) -> None:
+    def plan(**settings: Any) -> CompiledJob:
+        parts = PartitionedStep("p", Step("w", work, **settings), work, **settings)
+        return compile_job(Job("j", [Step("a", work, **settings), parts], **settings))
+
+    timed, untimed = plan(timeout=timeout), plan()
+    assert timed.plan == untimed.plan
+    assert timed.revision == untimed.revision
 
 
 async def endless(ctx: object) -> Any:

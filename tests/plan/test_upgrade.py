@@ -46,6 +46,16 @@ def test_a_step_may_move_into_a_branch_and_change_its_name() -> None:
     ]
 
 
+def test_nodes_are_carried_over_into_inner_splits_and_out() -> None:
+    inner = Split("i", [LEFT, PartitionedStep("q", Step("w", work), work, 2)])
+    nested: list[Node] = [FIRST, Split("p", [[inner, Step("s", work)], RIGHT])]
+    flat: list[Node] = [FIRST, Split("p", [LEFT, RIGHT]), Step("s", work)]
+    every = ["a", "l", "p", "p.join", "r", "s"]
+    assert carried(nested, flat) == carried(flat, nested) == [(n, n) for n in every]
+    more = [*every, "i", "i.join", "q"]
+    assert carried(nested, nested) == [(node, node) for node in sorted(more)]
+
+
 def test_a_step_that_became_another_kind_is_left_behind() -> None:
     chunk = Step("r", Chunk(Reader(), Writer()))
     before: list[Node] = [FIRST, Split("p", [LEFT, RIGHT])]
@@ -58,3 +68,10 @@ def test_a_worker_has_no_rows_of_its_own_to_carry() -> None:
     assert carried(before, before) == [("q", "q")]
     with pytest.raises(InvalidValue, match="names 'w', but the earlier definition"):
         carried(before, before, w="w")
+
+
+def test_a_partitioned_step_keeps_its_name() -> None:
+    before: list[Node] = [PartitionedStep("q", Step("w", work), work, 2)]
+    after: list[Node] = [PartitionedStep("z", Step("w", work), work, 2)]
+    with pytest.raises(InvalidValue, match="renames the partitioned step 'q'"):
+        carried(before, after, q="z")

@@ -1,6 +1,6 @@
 """Branches that commit side by side on real servers."""
 
-from tests.testing.jobs import partitioning, splitting
+from tests.testing.jobs import nesting, partitioning, splitting
 from triolet.actors import BatchStatus, open_runtime
 
 
@@ -17,6 +17,21 @@ async def test_a_split_ends_on_a_server_as_it_does_elsewhere(
     assert [one.source for one in detail.decisions if one.step_id is None] == [
         "both.join",
         "enough",
+    ]
+
+
+async def test_flows_in_branches_end_on_a_server_as_they_do_elsewhere(
+    each_postgres_url: str,
+) -> None:
+    async with open_runtime(each_postgres_url) as runtime:
+        failed = await runtime.launch(nesting(), day="2026-12-02")
+        assert failed.status is BatchStatus.FAILED
+        report = await runtime.launch(nesting(), day="2026-12-02")
+        assert report.status is BatchStatus.COMPLETED
+        detail = await runtime.show(report.execution_id)
+    assert [one.source for one in detail.decisions] == [
+        *("a", "b", "parts", "inner.join", "other.join", "f"),
+        *("outer.join", "last", "z"),
     ]
 
 

@@ -251,6 +251,18 @@ def test_a_statement_that_takes_too_long_is_a_fault_that_may_pass(
     assert isinstance(store.apply(finishing(opened))[0], Advanced)
 
 
+def test_a_server_that_is_read_only_is_a_fault_that_may_pass(store: Store) -> None:
+    opened = prepared(store)
+    wire = drive(store.backend._link.connected())
+    setting = "SELECT set_config('default_transaction_read_only', $1, false)"
+    drive(wire.exchange([(setting, ("on",))]))
+    with pytest.raises(StoreUnavailable, match=r"the server is read-only \(25006\)"):
+        store.apply(finishing(opened))
+    drive(store.backend._link.connected())
+    drive(wire.exchange([(setting, ("off",))]))
+    assert isinstance(store.apply(finishing(opened))[0], Advanced)
+
+
 def chunk_of(opened: Opened, write: Callable[[Cursor], None]) -> CommitChunk:
     assert opened.first is not None
     return CommitChunk(

@@ -134,6 +134,12 @@ def test_a_wrong_url_is_refused_without_being_repeated(url: str) -> None:
     assert ("'nope'" in str(caught.value)) == ("nope" in url)
 
 
+@pytest.mark.parametrize("where", ["h:99999", "h:0", "h:5432,h:70000"])
+def test_a_port_that_is_none_is_refused_and_not_tried(where: str) -> None:
+    with pytest.raises(InvalidValue, match=r"the port .* must be 1 to 65535"):
+        open_store(f"postgresql://{where}/y")
+
+
 def test_a_wrong_password_is_said_at_once_and_not_repeated() -> None:
     with Server(password="right") as server:
         url = server.url().replace("right", SECRET)

@@ -88,8 +88,8 @@ def test_who_only_asks_needs_few_rights(postgres_url: str) -> None:
         admin.execute("CREATE ROLE t_web")
         admin.execute("GRANT USAGE ON SCHEMA triolet TO t_web")
         admin.execute(
-            "GRANT INSERT (job, parameters, anew, requested_at), SELECT (id) "
-            "ON triolet.launch_request TO t_web"
+            "GRANT INSERT (job, parameters, anew, instance_key, requested_at), "
+            "SELECT (id) ON triolet.launch_request TO t_web"
         )
     with psycopg.connect(postgres_url) as connection:
         connection.execute("SET ROLE t_web")

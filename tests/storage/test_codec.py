@@ -10,6 +10,17 @@ from hypothesis import strategies as st
 from tests.strategies import facts, failures, json_objects, json_values, parameter_sets
 from tests.strategies import targets as every_target
 from triolet.storage.codec import (
+    decode_facts,
+    decode_failure,
+    decode_parameters,
+    decode_target,
+    encode_facts,
+    encode_failure,
+    encode_parameters,
+    encode_target,
+)
+from triolet.storage.commands import OwnerFacts
+from triolet.storage.envelope import (
     BYTES_MAX,
     CHECKPOINT_FORMAT,
     CONTEXT_FORMAT,
@@ -17,19 +28,10 @@ from triolet.storage.codec import (
     STATE_SCHEMA,
     Schema,
     canonical_json,
-    decode_facts,
-    decode_failure,
-    decode_parameters,
-    decode_target,
     depth_of,
-    encode_facts,
-    encode_failure,
-    encode_parameters,
-    encode_target,
     seal,
     unseal,
 )
-from triolet.storage.commands import OwnerFacts
 from triolet.storage.model.errors import CorruptRecord, InvalidName, InvalidValue
 from triolet.storage.model.execution import Failure, NodeTarget, Target, Terminal
 from triolet.storage.model.json import Json, JsonObject

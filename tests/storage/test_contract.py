@@ -21,12 +21,6 @@ from tests.storage.client import (
     step_end,
 )
 from triolet.storage.backend import Backend, Committed, NotCommitted, drive, run
-from triolet.storage.codec import (
-    CHECKPOINT_FORMAT,
-    CONTEXT_FORMAT,
-    STATE_SCHEMA,
-    seal,
-)
 from triolet.storage.commands import (
     Advance,
     Advanced,
@@ -44,6 +38,12 @@ from triolet.storage.commands import (
     StepStarted,
 )
 from triolet.storage.dump import Dump, StoredOwner
+from triolet.storage.envelope import (
+    CHECKPOINT_FORMAT,
+    CONTEXT_FORMAT,
+    STATE_SCHEMA,
+    seal,
+)
 from triolet.storage.model.errors import InvalidValue, TrioletError
 from triolet.storage.model.names import NameKind, check_name
 from triolet.storage.model.parameters import parameters_of

@@ -34,8 +34,9 @@ REFUSAL = LaunchRefusal("instance_complete", "it has completed")
 EVENING = parameters_of({"day": "evening", "limit": -7, "full": True})
 
 
-def ask(client: Client, job: str = JOB, parameters: ParameterSet = DAY) -> int:
-    return client.ask(RequestLaunch(job=job, parameters=parameters)).request_id
+def ask(client: Client, job: str = JOB, *, anew: bool = True) -> int:
+    command = RequestLaunch(job=job, parameters=DAY, anew=anew)
+    return client.ask(command).request_id
 
 
 def claim(client: Client, owner_id: int, limit: int = 10, **more: object) -> list[int]:
@@ -91,6 +92,22 @@ def test_the_oldest_are_claimed_first_and_once(client: Client) -> None:
         owner,
         client.clock.now,
     )
+
+
+def test_of_the_requests_for_one_instance_the_oldest_is_claimed(client: Client) -> None:
+    owner, other = client.owner(), client.owner()
+    for _ in range(3):
+        ask(client, anew=False)
+    ask(client)
+    ask(client, "other", anew=False)
+
+    assert claim(client, owner, jobs=(JOB, "other")) == [1, 4, 5]
+    client.ask(end(client, owner, 1, RequestStatus.REQUESTED))
+    assert claim(client, other) == [1]
+    client.ask(end(client, other, 1))
+    assert claim(client, owner, held=(4, 5)) == [2]
+    client.ask(end(client, owner, 2, RequestStatus.DONE))
+    assert claim(client, other) == [3]
 
 
 def test_only_the_named_jobs_are_claimed(client: Client) -> None:

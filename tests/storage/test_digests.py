@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import counts, names
-from triolet.storage.codec import CHECKPOINT_FORMAT, Schema, seal
+from triolet.storage.envelope import CHECKPOINT_FORMAT, Schema, seal
 from triolet.storage.model.digests import (
     BranchInput,
     context_digest,

@@ -14,10 +14,6 @@ from attrs import evolve
 
 from triolet.storage.backend import run
 from triolet.storage.codec import (
-    CHECKPOINT_FORMAT,
-    CONTEXT_FORMAT,
-    POSITION_SCHEMA,
-    STATE_SCHEMA,
     decode_facts,
     decode_failure,
     decode_parameters,
@@ -26,8 +22,6 @@ from triolet.storage.codec import (
     encode_failure,
     encode_parameters,
     encode_target,
-    seal,
-    unseal,
 )
 from triolet.storage.commands import (
     ActionNotAllowed,
@@ -37,6 +31,14 @@ from triolet.storage.commands import (
     OwnerFacts,
     ShowExecution,
     StaleVersion,
+)
+from triolet.storage.envelope import (
+    CHECKPOINT_FORMAT,
+    CONTEXT_FORMAT,
+    POSITION_SCHEMA,
+    STATE_SCHEMA,
+    seal,
+    unseal,
 )
 from triolet.storage.model.errors import SchemaMissing
 from triolet.storage.model.execution import Failure, NodeTarget, Target, Terminal

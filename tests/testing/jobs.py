@@ -258,6 +258,50 @@ def splitting() -> Job:
     )
 
 
+def branching() -> Job:
+    """Branches with rules: one waits once, one mends a failure, one fails once."""
+
+    def broken(ctx: StepContext) -> None:
+        raise ValueError("this leads to the step that mends it")
+
+    mended: list[Node] = [
+        Step("b1", broken, then={"FAILED": "b2", "*": "b3"}),
+        Step("b2", plain, then={"*": "b3"}),
+        Step("b3", partial(code, "PART"), then={"PART": COMPLETE}),
+    ]
+    waiting: list[Node] = [
+        Decision("c1", wait_once, then={"GO": "c2", "WAIT": STOP}),
+        Step("c2", note),
+    ]
+    failing: list[Node] = [
+        Step("d1", note),
+        Decision("d2", answer, then={"YES": "d3", "NO": COMPLETE}),
+        Step("d3", first_time_broken),
+    ]
+    split = Split("both", [mended, waiting, failing, Step("e", note)], max_parallel=2)
+    return Job("branching", [Step("a", note), split, Step("z", cooperative)])
+
+
+def nesting() -> Job:
+    """Splits in a split: partitions that fail once, and a failure that is routed."""
+
+    def broken(ctx: StepContext) -> None:
+        raise ValueError("its join leads on")
+
+    parts = PartitionedStep("parts", share, four, max_workers=2)
+    failing = Split("inner", [[Step("b", note), parts], Step("c", cooperative)])
+    forgiven = Split(
+        "other",
+        [Step("d", broken), Step("e", plain)],
+        then={"FAILED": "f", "*": STOP},
+        on_failure="drain_siblings",
+    )
+    branches: list[list[Node]] = [[failing], [forgiven, Step("f", note)]]
+    split = Split("outer", branches, max_parallel=2)
+    last = Decision("last", answer, then={"YES": "z"})
+    return Job("nesting", [Step("a", note), split, last, Step("z", note)])
+
+
 async def share(ctx: StepContext) -> None:
     """Work on a partition; one of them fails the first time."""
     assert ctx.partition is not None
@@ -320,6 +364,52 @@ def long_lasting() -> Job:
     return Job("lasting", [Step("a", sleep), Step("b", sleep)])
 
 
+async def slow_once(ctx: StepContext) -> None:
+    """Take too long in the first attempt."""
+    ctx.state["tried"] = True
+    if ctx.attempt == 1:
+        await trio.sleep(3600)
+
+
+async def slow_item(item: int) -> tuple[int]:
+    await trio.sleep(1)
+    return (item,)
+
+
+def timed() -> Job:
+    """Time-outs of tasklets, of which one leads on, of a chunk and of partitions."""
+
+    async def slow(ctx: StepContext) -> None:
+        await ctx.stop.wait()
+        await trio.sleep(1)
+
+    async def slow_share(ctx: StepContext) -> None:
+        assert ctx.partition is not None
+        if ctx.partition.key == "b":
+            await slow_once(ctx)
+
+    then = {"FAILED": "copy", "*": COMPLETE}
+    writer = TableWriter("timed", {"number": int})
+    items = Chunk(ListReader(ITEMS), writer, slow_item, size=2)
+    return Job(
+        "timed",
+        [
+            Step("slow", slow, timeout=5, on_stop="cooperate", grace=3, then=then),
+            Step("copy", items, timeout=100),
+            PartitionedStep("parts", Step("share", slow_share, timeout=5), four, 4),
+            Step("z", note, timeout=5),
+        ],
+        timeout=200,
+    )
+
+
+def timed_as_a_whole() -> Job:
+    """A job that takes too long in its first attempt, in a split."""
+    branches = [Step("b", slow_once), Step("c", cooperative, timeout=60)]
+    split = Split("both", branches, max_parallel=2)
+    return Job("hurried", [Step("a", note), split, Step("d", plain)], timeout=20)
+
+
 STORIES: dict[Callable[[], Job], int] = {
     sequential: 1,
     deciding: 2,
@@ -336,10 +426,15 @@ STORIES: dict[Callable[[], Job], int] = {
     copying_with_failure: 2,
     writing: 2,
     splitting: 2,
+    branching: 2,
+    nesting: 2,
     partitioning: 2,
     long_lasting: 1,
+    timed: 6,
+    timed_as_a_whole: 6,
 }
-"""How many launches each job has until it ends."""
+"""How many launches each job has until it ends. Undisturbed, those with timeouts need two:
+one more for each death that the time was over after."""
 
 
 def scenario(job: Callable[[], Job], store: str, seed: int = 0) -> Scenario:

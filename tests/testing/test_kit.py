@@ -29,8 +29,8 @@ from triolet.actors.testing import (
 from triolet.actors.testing.equivalence import differences
 from triolet.actors.testing.faults import Crashed, FaultyBackend, Wire
 from triolet.storage.backend import AnswerLost, Backend, Committed, NotCommitted, drive
-from triolet.storage.codec import CONTEXT_FORMAT, STATE_SCHEMA, seal
 from triolet.storage.commands import ListExecutions, OwnerFacts, RegisterOwner
+from triolet.storage.envelope import CONTEXT_FORMAT, STATE_SCHEMA, seal
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.execution import Counts
 from triolet.storage.stores import StoreOptions, open_store

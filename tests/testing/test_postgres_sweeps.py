@@ -1,4 +1,4 @@
-"""The sweeps on a real server: five kinds of jobs, disturbed at points drawn by a seed.
+"""The sweeps on a real server: six kinds of jobs, disturbed at points drawn by a seed.
 
 The server is waited for without an event loop, so that the clock may be a virtual one
 and the order of tasks is drawn by the seed. TRIOLET_LONG tries every point.
@@ -21,6 +21,7 @@ from tests.storage.dictated import DictatedBackend, open_dictated
 from tests.testing.jobs import (
     copying_with_failure,
     deciding,
+    nesting,
     partitioning,
     scenario,
     sequential,
@@ -44,7 +45,14 @@ from triolet.storage.commands import Command
 
 LONG = bool(os.environ.get("TRIOLET_LONG"))
 POINTS = None if LONG else 4
-JOBS = (sequential, deciding, splitting, partitioning, copying_with_failure)
+JOBS = (
+    sequential,
+    deciding,
+    splitting,
+    nesting,
+    partitioning,
+    copying_with_failure,
+)
 SWEEPS = (
     crash_at_every_commit,
     cancel_at_every_checkpoint,

@@ -3,6 +3,7 @@ CREATE TABLE triolet.launch_request (
     job text COLLATE "C" NOT NULL,
     parameters text COLLATE "C" NOT NULL,
     anew bigint NOT NULL CHECK (anew IN (0, 1)),
+    instance_key bytea,
     status text COLLATE "C" NOT NULL DEFAULT 'REQUESTED',
     requested_at bigint NOT NULL,
     owner_id bigint,
@@ -13,8 +14,12 @@ CREATE TABLE triolet.launch_request (
     CHECK (status IN ('REQUESTED', 'CLAIMED', 'DONE', 'REFUSED')),
     CHECK ((status = 'REQUESTED') = (owner_id IS NULL)),
     CHECK ((status IN ('DONE', 'REFUSED')) = (ended_at IS NOT NULL)),
-    CHECK ((status = 'REFUSED') = (refusal IS NOT NULL))
+    CHECK ((status = 'REFUSED') = (refusal IS NOT NULL)),
+    CHECK ((anew = 1) = (instance_key IS NULL))
 );
 
 CREATE INDEX launch_request_open ON triolet.launch_request (job, id)
+WHERE status IN ('REQUESTED', 'CLAIMED');
+
+CREATE INDEX launch_request_turn ON triolet.launch_request (instance_key, id)
 WHERE status IN ('REQUESTED', 'CLAIMED');

@@ -3,6 +3,7 @@ CREATE TABLE triolet_launch_request (
     job TEXT NOT NULL,
     parameters TEXT NOT NULL,
     anew INTEGER NOT NULL CHECK (anew IN (0, 1)),
+    instance_key BLOB,
     status TEXT NOT NULL DEFAULT 'REQUESTED',
     requested_at INTEGER NOT NULL,
     owner_id INTEGER,
@@ -13,8 +14,12 @@ CREATE TABLE triolet_launch_request (
     CHECK (status IN ('REQUESTED', 'CLAIMED', 'DONE', 'REFUSED')),
     CHECK ((status = 'REQUESTED') = (owner_id IS NULL)),
     CHECK ((status IN ('DONE', 'REFUSED')) = (ended_at IS NOT NULL)),
-    CHECK ((status = 'REFUSED') = (refusal IS NOT NULL))
+    CHECK ((status = 'REFUSED') = (refusal IS NOT NULL)),
+    CHECK ((anew = 1) = (instance_key IS NULL))
 ) STRICT;
 
 CREATE INDEX triolet_launch_request_open ON triolet_launch_request (job, id)
+WHERE status IN ('REQUESTED', 'CLAIMED');
+
+CREATE INDEX triolet_launch_request_turn ON triolet_launch_request (instance_key, id)
 WHERE status IN ('REQUESTED', 'CLAIMED')
