@@ -349,3 +349,20 @@ async def test_a_flow_may_be_declared_to_continue_it(
     assert report.status is COMPLETED
     assert report.step("fetch").reused
     assert [call for call in trace.calls if "job" not in call] == ["work", "more"]
+
+
+async def test_time_that_is_over_during_before_listeners_fails_job_but_not_its_step(
+    store: Store, trace: Trace, autojump_clock: trio.testing.MockClock
+) -> None:
+    async def before(ctx: JobContext) -> None:
+        await trio.sleep(60)
+
+    slow = JobListener("slow", before=before)
+    job = TaskletJob("demo", trace.step("work"), listeners=[slow], timeout=5)
+    report = await launch(store, job)
+    assert report.status is FAILED
+    assert report.failure is not None
+    assert report.failure.code == "job_timed_out"
+    assert store.statuses == [("work", "STOPPED")]
+    assert trace.calls == []
+    assert store.settled()

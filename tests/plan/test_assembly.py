@@ -306,3 +306,22 @@ def test_the_first_kind_of_mistake_that_there_is_is_told() -> None:
     assert missing.value.node == "choose"
     with pytest.raises(ComponentMismatch):
         assemble("all", MANIFEST, {**code(), **dict(bindings[:2])})
+
+
+def test_nodes_inside_of_branches_are_bound_at_any_depth() -> None:
+    inner = Split("inner", [Step("x", work), Step("y", work)])
+    route = Decision("route", work, then={"GO": "inner", "*": COMPLETE})
+    job = Job(
+        "deep", [Step("a", work), Split("outer", [[route, inner], Step("z", work)])]
+    )
+    compiled = compile_job(job)
+    bound: dict[str, Code] = dict.fromkeys(("a", "route", "x", "y", "z"), work)
+    assembled = assemble("deep", compiled.plan, bound, budgets={"inner": 2})
+    assert assembled.plan == compiled.plan
+    assert assembled.steps.keys() == {"a", "x", "y", "z"}
+    assert assembled.splits["inner"].max_parallel == 2
+    assert assembled.decisions["route"].decider is work
+    del bound["y"]
+    with pytest.raises(MissingBinding) as caught:
+        assemble("deep", compiled.plan, bound)
+    assert caught.value.node == "y"
