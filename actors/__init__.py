@@ -175,6 +175,7 @@ if TYPE_CHECKING:
     from .plan.definition import Split as Split
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
+    from .plan.definition import Stop as Stop
     from .plan.made import Factory as Factory
     from .plan.one_step import ChunkJob as ChunkJob
     from .plan.one_step import TaskletJob as TaskletJob
@@ -356,6 +357,7 @@ __all__ = [
     "StepOutcome",
     "StepReport",
     "StepUnknown",
+    "Stop",
     "StoreError",
     "StoreGone",
     "StoreLocked",

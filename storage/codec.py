@@ -12,7 +12,7 @@ from .commands.ownership import OwnerFacts
 from .commands.questions import ExecutionNotFound
 from .envelope import canonical_json
 from .model.errors import CorruptRecord, InvalidValue, Rejection
-from .model.execution import Failure, NodeTarget, Target, Terminal
+from .model.execution import Failure, NodeTarget, Stop, Target, Terminal
 from .model.json import Json
 from .model.launch_request import LaunchRefusal
 from .model.parameters import JobParameter, ParameterKind, ParameterSet, ParameterValue
@@ -108,10 +108,14 @@ def _parameter(name: str, member: dict[str, Json]) -> JobParameter:
 
 
 def encode_target(target: Target) -> str:
-    """Write a transition's target as one word: ``node:ID`` or ``terminal:KIND``."""
-    if isinstance(target, Terminal):
-        return f"terminal:{target.value}"
-    return f"node:{target.node}"
+    """Write a transition's target: ``node:ID``, ``terminal:KIND`` or ``resume:ID``."""
+    match target:
+        case NodeTarget(node):
+            return f"node:{node}"
+        case Stop(node):
+            return f"resume:{node}"
+        case Terminal():
+            return f"terminal:{target.value}"
 
 
 _TERMINALS = frozenset(terminal.value for terminal in Terminal)
@@ -126,6 +130,8 @@ def decode_target(text: str) -> Target:
     kind, _, name = text.partition(":")
     if kind == "node" and name:
         return NodeTarget(name)
+    if kind == "resume" and name:
+        return Stop(name)
     if kind == "terminal" and name in _TERMINALS:
         return Terminal(name)
     raise CorruptRecord("a decision", "its target is unreadable")

@@ -55,6 +55,7 @@ from triolet.storage.model.execution import (
     JobExecution,
     NodeTarget,
     StepExecution,
+    Stop,
     Target,
     Terminal,
     TransitionKind,
@@ -103,7 +104,12 @@ FAILURES = (
 )
 CONTEXTS = (None, '{"rows":7}', '{"rows":"八"}')
 DIGESTS = (b"d" * 32, bytes(range(32)))
-TARGETS: tuple[Target, ...] = (NodeTarget("report"), Terminal.COMPLETE, Terminal.STOP)
+TARGETS: tuple[Target, ...] = (
+    NodeTarget("report"),
+    Terminal.COMPLETE,
+    Terminal.STOP,
+    Stop("report"),
+)
 ENDS = (
     BatchStatus.FAILED,
     BatchStatus.FAILED,
@@ -126,8 +132,8 @@ i64 = st.integers(-(1 << 63), (1 << 63) - 1)
 u64 = st.integers(0, (1 << 64) - 1)
 small = st.integers(0, 40)
 counts = st.builds(Counts, small, small, small, small, small, small)
-targets: st.SearchStrategy[Target] = st.sampled_from(Terminal) | st.builds(
-    NodeTarget, names
+targets: st.SearchStrategy[Target] = (
+    st.sampled_from(Terminal) | st.builds(NodeTarget, names) | st.builds(Stop, names)
 )
 failures = st.builds(
     Failure,
@@ -376,6 +382,7 @@ def new_decisions(draw: st.DrawFn, dump: Dump, sequence: int) -> NewDecision:
     return NewDecision(
         sequence=draw(st.integers(1, 4)) if flaw == "sequence" else sequence,
         source=draw(st.sampled_from(NODES)),
+        visit=draw(st.sampled_from([1, 1, 2])),
         step_id=NONSENSE if flaw == "step" else draw(st.sampled_from([None, *steps])),
         kind=draw(st.sampled_from([TransitionKind.DECIDER, *TransitionKind])),
         outcome="YES",

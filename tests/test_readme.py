@@ -14,7 +14,7 @@ import triolet.actors as face
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-ORDERS, SQUARES, BESIDE, EMBEDDING, ENQUEUING, ASSEMBLY, TESTING = EXAMPLES
+ORDERS, PAGES, SQUARES, BESIDE, EMBEDDING, ENQUEUING, ASSEMBLY, TESTING = EXAMPLES
 
 
 def python(folder: Path, *words: str) -> str:
@@ -73,6 +73,12 @@ def test_branches_and_partitions_run_from_the_command_line(folder: Path) -> None
     (folder / "settle.py").write_text(BESIDE, encoding="utf-8")
     said = python(folder, "-m", "triolet.actors.cli", "run", "settle.py:job")
     assert "partitions: 10 COMPLETED" in said
+
+
+def test_a_loop_goes_round(folder: Path) -> None:
+    (folder / "pages.py").write_text(PAGES, encoding="utf-8")
+    said = python(folder, "-m", "triolet.actors.cli", "run", "pages.py:pages")
+    assert "fetch (visit 3)" in said
 
 
 def test_the_reader_and_the_writer_load_every_row_once(folder: Path) -> None:

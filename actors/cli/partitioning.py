@@ -49,6 +49,7 @@ class ShownPartition:
 
     node: str
     """Of the partitioned step."""
+    visit: int = 1
     key: str
     ordinal: int
     status: Standing
@@ -78,6 +79,7 @@ def partitions_in(detail: ExecutionDetail) -> tuple[ShownPartition, ...]:
 def _shown(one: PartitionExecution, worker: StepExecution | None) -> ShownPartition:
     shown = ShownPartition(
         node=one.node,
+        visit=one.visit,
         key=one.key,
         ordinal=one.ordinal,
         status=_standing(one.status),
@@ -114,6 +116,7 @@ def partitions_reported(report: LaunchReport) -> tuple[ShownPartition, ...]:
     return tuple(
         ShownPartition(
             node=one.node,
+            visit=one.visit,
             key=one.key,
             ordinal=one.ordinal,
             status=one.status if one.began else Waiting.PENDING,
@@ -154,10 +157,11 @@ def open_lines(partitions: Iterable[ShownPartition], node: str) -> Iterator[str]
     """Write the partitions of one step that are at work or UNKNOWN."""
     own = [
         one
-        for one in _of(partitions, node)
+        for one in partitions
+        if one.node == node
         if isinstance(one.status, BatchStatus) and not one.status.finished
     ]
-    own.sort(key=lambda one: _ORDER.index(one.status))
+    own.sort(key=lambda one: (_ORDER.index(one.status), one.key))
     for one in own[:SHOWN_MAX]:
         yield f"    partition {one.key}: {one.status}"
     yield from _more(own)
@@ -169,16 +173,20 @@ def tally(partitions: Iterable[ShownPartition]) -> str:
     return ", ".join(f"{counts[one]:,} {one}" for one in _ORDER if counts[one])
 
 
-def shown_lines(partitions: Sequence[ShownPartition], node: str) -> Iterator[str]:
+def shown_lines(
+    partitions: Sequence[ShownPartition], node: str, visit: int = 1
+) -> Iterator[str]:
     """Write the partitions of one step: all of a few, else what is not completed."""
-    own = _of(partitions, node)
+    own = _of(partitions, node, visit)
     few = len(own) <= SHOWN_MAX
     yield from _lines(own, [one for one in own if few or not one.completed])
 
 
-def reported_lines(partitions: Sequence[ShownPartition], node: str) -> Iterator[str]:
+def reported_lines(
+    partitions: Sequence[ShownPartition], node: str, visit: int = 1
+) -> Iterator[str]:
     """Write what a launch did to the partitions of one step, and what went wrong."""
-    own = _of(partitions, node)
+    own = _of(partitions, node, visit)
     bad = [
         one
         for one in own
@@ -188,10 +196,11 @@ def reported_lines(partitions: Sequence[ShownPartition], node: str) -> Iterator[
     yield from _lines(own, bad)
 
 
-def _of(partitions: Iterable[ShownPartition], node: str) -> list[ShownPartition]:
-    return sorted(
-        (one for one in partitions if one.node == node), key=lambda one: one.key
-    )
+def _of(
+    partitions: Iterable[ShownPartition], node: str, visit: int
+) -> list[ShownPartition]:
+    own = (one for one in partitions if (one.node, one.visit) == (node, visit))
+    return sorted(own, key=lambda one: one.key)
 
 
 def _lines(

@@ -25,12 +25,14 @@ from .asking import answered, ask
 from .formats import table
 from .running import Mode
 from .target import load_job
+from .visiting import last_visits, left_out, visit_text
 
 _WORDS = {
     Verdict.RUN: "would run",
     Verdict.REUSE: "would be reused",
     Verdict.KEEP: "would be kept",
     Verdict.ASK: "would be asked",
+    Verdict.REPEAT: "would run again",
 }
 
 
@@ -89,9 +91,14 @@ def _lines(found: Preview) -> Iterator[str]:
     elif found.restart_of is not None:
         head += f", continuing execution {found.restart_of}"
     yield head
+    shown = last_visits(found.nodes, lambda one: (one.node, one.visit))
     yield from table(
-        [["  " + one.node, _WORDS[one.verdict], one.why] for one in found.nodes]
+        [
+            ["  " + visit_text(one.node, one.visit), _WORDS[one.verdict], one.why]
+            for one in shown
+        ]
     )
+    yield from left_out(len(found.nodes) - len(shown))
     if found.ends is BatchStatus.COMPLETED:
         yield "and complete, if every step that runs succeeds"
     elif found.ends is not None:
@@ -102,7 +109,7 @@ def _lines(found: Preview) -> Iterator[str]:
         yield from table(
             [[f"  {code}", f"-> {where}"] for _, code, where in found.continuations]
         )
-    else:
+    elif found.continuations:
         yield "and go on as they answer:"
         yield from table(
             [

@@ -14,11 +14,14 @@ from ..job.events import Event, EventKind
 from .block import Block
 from .formats import counted, duration
 from .pace import Divided, Running, is_bad, key_text
+from .visiting import visit_text
 
 REWRITES_PER_SEC = 10
 PLAIN_LINE_SECS = 5.0
 NAMED_MAX = 20
 """How many partitions of a step are named because they failed."""
+TOLD_VISITS_MAX = 20
+"""How many visits of a step in a loop have a line that says how they ended."""
 _AGAIN = "Ctrl-C again ends the process now"
 
 
@@ -89,7 +92,7 @@ class Progress:
 
     def _other(self, event: Event) -> None:
         """Take in an event that is not one of a partition."""
-        node = event.node or "?"
+        node = visit_text(event.node or "?", event.visit or 1)
         match event.kind:
             case EventKind.STEP_STARTED:
                 counts = event.counts or NO_COUNTS
@@ -99,7 +102,7 @@ class Progress:
             case EventKind.PARTITIONS_PLANNED:
                 total, completed = event.total or 0, event.completed or 0
                 divided = Divided(node, self.clock(), total, completed)
-                self._begin(node, divided)
+                self._begin(event.node, divided)
                 if completed:
                     self.note(f"{node}: continues after {divided.share}")
             case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
@@ -108,11 +111,12 @@ class Progress:
                     running.hear(event)
                     self.tick()
             case EventKind.STEP_RESULT_COMMITTED:
-                key = event.step_id if event.step_id in self._running else node
+                key = event.step_id if event.step_id in self._running else event.node
                 ended = self._running.pop(key, None)
-                if ended is not None:
+                told = is_bad(event) or (event.visit or 1) <= TOLD_VISITS_MAX
+                if ended is not None and told:
                     self.note(ended.ending(event, self.clock()))
-            case EventKind.COMPLETED_STEP_REUSED:
+            case EventKind.COMPLETED_STEP_REUSED if event.visit in (None, 1):
                 self.note(f"{node}: reused, it had completed")
             case EventKind.STEP_TIMED_OUT | EventKind.JOB_TIMED_OUT:
                 # Nobody has pressed Ctrl-C.

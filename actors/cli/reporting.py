@@ -8,9 +8,11 @@ from ...storage.model.parameters import RESERVED_PREFIX
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
+from ..plan.failures import VisitLimitReached
 from ..plan.plan import Plan, PlanNode, SplitNode, nodes_of
 from .formats import counts_text, duration, exit_text, table
 from .partitioning import partitions_reported, reported_lines
+from .visiting import last_visits, left_out, visit_text
 
 _NEXT = {
     BatchStatus.FAILED: "to continue it, mend the cause and give the same command again",
@@ -56,18 +58,20 @@ def _steps(
     report: LaunchReport, splits: Mapping[str, tuple[str, ...]]
 ) -> Iterator[str]:
     """Write the steps; those of branches stand below their split."""
-    nodes: list[str] = []
+    nodes: list[tuple[str, int]] = []
     rows: list[list[str]] = []
-    for step in report.steps:
+    shown = last_visits(report.steps, lambda step: (step.node, step.visit))
+    for step in shown:
         around = splits.get(step.node, ())
         for depth, split in enumerate(around, 1):
-            if split not in nodes:
-                nodes.append(split)
-                rows.append(["  " * depth + split, "", "", "", ""])
-        nodes.append(step.node)
+            if (split, step.visit) not in nodes:
+                nodes.append((split, step.visit))
+                split_text = "  " * depth + visit_text(split, step.visit)
+                rows.append([split_text, "", "", "", ""])
+        nodes.append((step.node, step.visit))
         rows.append(
             [
-                "  " * (1 + len(around)) + step.node,
+                "  " * (1 + len(around)) + visit_text(step.node, step.visit),
                 "reused" if step.reused else "run",
                 step.status.value,
                 exit_text(step.status, step.exit_code),
@@ -75,9 +79,10 @@ def _steps(
             ]
         )
     partitions = partitions_reported(report)
-    for line, node in zip(table(rows), nodes, strict=True):
+    for line, (node, visit) in zip(table(rows), nodes, strict=True):
         yield line
-        yield from reported_lines(partitions, node)
+        yield from reported_lines(partitions, node, visit)
+    yield from left_out(len(report.steps) - len(shown))
 
 
 def _splits(
@@ -110,7 +115,8 @@ def _next(report: LaunchReport) -> str:
 
 def _limited(report: LaunchReport) -> bool:
     failure = report.failure
-    return failure is not None and failure.code == StartLimitReached.code
+    limits = StartLimitReached.code, VisitLimitReached.code
+    return failure is not None and failure.code in limits
 
 
 def outcome_of(report: LaunchReport, *, debug: bool = False) -> str:

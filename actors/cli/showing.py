@@ -14,12 +14,12 @@ from ...storage.model.execution import (
     Decision,
     JobExecution,
     StepExecution,
-    Terminal,
 )
 from ...storage.model.parameters import JobParameter, ParameterKind
 from ...storage.model.status import BatchStatus
 from ..job.wording import failure_text
 from ..kernel.liveness import is_alive
+from ..plan.plan import target_text
 from .answers import Answer
 from .asking import ask
 from .formats import counts_text, elapsed, exit_text, instant, table
@@ -29,6 +29,7 @@ from .partitioning import (
     shown_lines,
     without_workers,
 )
+from .visiting import last_visits, left_out, visit_text
 
 
 @frozen
@@ -143,60 +144,65 @@ def _steps(
     if not steps:
         return
     yield "steps"
+    shown = last_visits(steps, _visit)
     rows = [
         [
-            "  " + step.node,
+            "  " + visit_text(step.node, step.visit),
             step.status.value,
             "" if step.status.active else exit_text(step.status, step.exit_code),
             elapsed(step.started_at, step.ended_at),
             counts_text(step.counts),
         ]
-        for step in steps
+        for step in shown
     ]
-    for line, step in zip(table(rows), steps, strict=True):
+    for line, step in zip(table(rows), shown, strict=True):
         yield line
         if step.failure is not None:
             yield "    failure: " + failure_text(step.failure)
-        yield from shown_lines(partitions, step.node)
+        yield from shown_lines(partitions, step.node, step.visit)
+    yield from left_out(len(steps) - len(shown))
+
+
+def _visit(step: StepExecution) -> tuple[str, int]:
+    return step.node, step.visit
 
 
 def _reused(steps: tuple[StepExecution, ...]) -> Iterator[str]:
     if not steps:
         return
     yield "reused"
+    shown = last_visits(steps, _visit)
     yield from table(
         [
             [
-                "  " + step.node,
+                "  " + visit_text(step.node, step.visit),
                 f"from execution {step.execution_id}",
                 counts_text(step.counts),
             ]
-            for step in steps
+            for step in shown
         ]
     )
+    yield from left_out(len(steps) - len(shown))
 
 
 def _decisions(decisions: tuple[Decision, ...]) -> Iterator[str]:
     if not decisions:
         return
     yield "decisions"
+    shown = last_visits(decisions, lambda made: (made.source, made.visit))
     yield from table(
         [
             [
                 f"  {made.sequence}",
-                made.source,
+                visit_text(made.source, made.visit),
                 made.outcome,
-                "-> " + _target(made),
+                "-> " + target_text(made.target),
                 "" if made.reused is None else _citation(made),
             ]
-            for made in decisions
+            for made in shown
         ]
     )
-
-
-def _target(made: Decision) -> str:
-    target = made.target
-    return target.name if isinstance(target, Terminal) else target.node
+    yield from left_out(len(decisions) - len(shown))
 
 
 def _citation(made: Decision) -> str:

@@ -289,7 +289,7 @@ class ChunkRun:
         key = ChunkKey(
             instance_id=self.ctx.instance_id,
             node=self.row.node.id,
-            visit=1,
+            visit=self.row.visit,
             ordinal=self.row.counts.read,
         )
         write: EnlistedWrite | None = None

@@ -49,12 +49,13 @@ class JobContext:
         """Read the state that *node* committed last in this instance.
 
         Returns:
-            A copy of its ``ctx.state``; empty when the node has committed none.
+            A copy of its ``ctx.state``; empty when the node has committed none. In a
+            loop that of its last visit, which may have committed none.
         """
         return payload_of(self._state_of(node), node)
 
     def idempotency_key(self, node: str, visit: int = 1) -> str:
-        """Name one step of this instance: equal over all attempts, unlike any other."""
+        """Name one visit of a step: equal over all attempts, unlike any other."""
         key = f"{self.instance_key.hex()}:{self.instance_id}:{node}:{visit}"
         return sha256(key.encode()).hexdigest()[:32]
 
@@ -121,10 +122,13 @@ class StepContext(NodeContext):
     """In a worker: its share of the work."""
     step_id: int
     step_attempt: int
-    """Which start of this step in the instance it is, from 1."""
+    """Which start of this step, and visit, in the instance it is, from 1."""
+    visit: int = 1
+    """How often the flow has come to the step, this time included; see `Step`."""
     state: JsonObject
     """The step's own state: JSON that is committed when the step returns, restored on
-    restart, and readable by later steps and deciders (`state_of`)."""
+    restart, and readable by later steps and deciders (`state_of`). Every visit begins
+    with an empty one; ``ctx.state_of(ctx.node)`` is that of the visit before."""
     _progress: Callable[[int, int | None], None] = field(repr=False)
 
     @property
@@ -145,7 +149,7 @@ class StepContext(NodeContext):
     @property
     def idempotency_key(self) -> str:
         """Hand it to outside systems: equal whenever this step is repeated."""
-        return self.execution.idempotency_key(self.path)
+        return self.execution.idempotency_key(self.path, self.visit)
 
     def progress(self, done: int, total: int | None = None) -> None:
         """Report progress to whoever watches; nothing of it is stored.
@@ -174,6 +178,8 @@ class PlannerContext(NodeContext):
     node: str
     partitions: int | None
     """How many there have to be; None: 0 to 1,024."""
+    visit: int = 1
+    """How often the flow has come to the node, this time included."""
 
 
 @frozen(kw_only=True)
@@ -219,6 +225,8 @@ class DeciderContext(NodeContext):
     after it."""
     split: SplitObservation | None = None
     """The split before the decision, when no step came after it."""
+    visit: int = 1
+    """How often the flow has come to the decision, this time included."""
 
 
 @frozen

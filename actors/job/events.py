@@ -53,6 +53,8 @@ class Event:
     execution_id: int | None = None
     attempt: int | None = None
     node: str | None = None
+    visit: int | None = None
+    """Which visit of the node, from 1; later ones come in loops."""
     partition: str | None = None
     """Key of the partition that a worker of the node does."""
     total: int | None = None

@@ -132,6 +132,7 @@ class Flow(Walk):
             execution=self._environment.context,
             node=node.id,
             partitions=node.partition_count,
+            visit=action.visit,
         )
         self._asking = (node.id, planner)
         try:
@@ -155,6 +156,7 @@ class Flow(Walk):
             node=decision.id,
             preceding=None if action.preceding is None else _seen(action.preceding),
             split=None if action.split is None else _joined(action.split),
+            visit=action.visit,
         )
         self._asking = (decision.id, decision.decider)
         try:
@@ -230,6 +232,7 @@ def _planned(action: RunPartitions) -> Event:
     return Event(
         kind=EventKind.PARTITIONS_PLANNED,
         node=action.node.id,
+        visit=action.visit,
         step_id=action.manager_id,
         counts=action.counts,
         total=action.total,

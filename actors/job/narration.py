@@ -29,6 +29,7 @@ def narrate(
             yield Event(
                 kind=kind,
                 node=made.source,
+                visit=made.visit,
                 step_id=made.step_id,
                 target=made.target,
                 exit_code=made.outcome,
@@ -54,6 +55,7 @@ def _finished(
     yield Event(
         kind=EventKind.STEP_RESULT_COMMITTED,
         node=report.node,
+        visit=report.visit,
         step_id=finish.step_id,
         status=finish.status,
         exit_code=finish.exit_code,
@@ -65,6 +67,7 @@ def _finished(
         yield Event(
             kind=EventKind.DECISION_COMMITTED,
             node=report.node,
+            visit=report.visit,
             step_id=finish.step_id,
             target=finish.decision.target,
             exit_code=finish.exit_code,

@@ -72,14 +72,14 @@ class LaunchReport:
     overridden: Overridden | None = None
     """What came of the steps, when a job listener made something else of it."""
 
-    def step(self, node: str) -> StepReport:
-        """Give the report of one node.
+    def step(self, node: str, visit: int = 1) -> StepReport:
+        """Give the report of one node, in a loop that of one visit.
 
         Raises:
             StepNotReported: This attempt did not come by that node.
         """
         for report in self.steps:
-            if report.node == node:
+            if (report.node, report.visit) == (node, visit):
                 return report
         known = dict.fromkeys(report.node for report in self.steps)
         raise StepNotReported(node, tuple(known))

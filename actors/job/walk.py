@@ -288,6 +288,7 @@ class Walk:
             partition=self._partition_of(),
             step_id=row.step_id,
             step_attempt=row.attempt,
+            visit=row.visit,
             state=state_for(row),
             progress=partial(self._progressed, row),
         )
@@ -301,6 +302,7 @@ class Walk:
                 Event(
                     kind=EventKind.STEP_STARTED,
                     node=step.id,
+                    visit=row.visit,
                     step_id=row.step_id,
                     counts=row.counts,
                 )

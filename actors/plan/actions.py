@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from attrs import define, frozen
+from attrs import define, evolve, frozen
 
 from ...storage.commands import Advance, EnlistedWrite
 from ...storage.model.execution import NO_COUNTS, Counts, DecisionRef, Failure
@@ -25,7 +25,7 @@ class OpenStep:
     node: StepNode
     step_id: int
     attempt: int
-    """Which start of this node in the instance it is, from 1."""
+    """Which start of this visit in the instance it is, from 1."""
     status: BatchStatus
     version: int
     counts: Counts = NO_COUNTS
@@ -34,11 +34,12 @@ class OpenStep:
     spent: int = 0
     """Microseconds of the store's clock that had passed when the row was made, since
     the first one that an attempt left open which died."""
+    visit: int = 1
 
 
 @frozen
 class LatestRow:
-    """The latest row of a node in the instance, as this attempt knows it."""
+    """The latest row of a node's visit in the instance, as this attempt knows it."""
 
     node: str
     step_id: int
@@ -50,6 +51,9 @@ class LatestRow:
     context: str | None
     decision: DecisionRef | None = None
     """The transition that was committed with it, under the same fingerprint."""
+    resumed: bool = False
+    """That transition was a stop that says where the next attempt goes on."""
+    visit: int = 1
 
     @property
     def completed(self) -> bool:
@@ -97,6 +101,11 @@ class StepReport:
         return self.row.node
 
     @property
+    def visit(self) -> int:
+        """Which visit of the node, from 1; more than one only in a loop."""
+        return self.row.visit
+
+    @property
     def step_id(self) -> int:
         """Of the step execution."""
         return self.row.step_id
@@ -115,6 +124,12 @@ class StepReport:
     def counts(self) -> Counts:
         """What it did to its items, over all attempts."""
         return self.row.counts
+
+    def brief(self) -> "StepReport":
+        """Leave the state of a later visit out: a loop may have many."""
+        if self.visit == 1 or self.row.context is None:
+            return self
+        return evolve(self, row=evolve(self.row, context=None))
 
 
 @frozen
@@ -157,6 +172,7 @@ class PartitionReport:
 
     node: str
     """Of the partitioned step."""
+    visit: int = 1
     key: str
     ordinal: int
     """1, 2, ... in the order of the plan."""
@@ -175,6 +191,7 @@ class PlanPartitions:
     """Ask the planner of a partitioned step; everything that led to it is durable."""
 
     node: PartitionedNode
+    visit: int = 1
 
 
 @frozen
@@ -192,6 +209,7 @@ class RunPartitions:
     """Of those that earlier attempts have completed."""
     spent: int
     """As of the manager's `OpenStep`."""
+    visit: int = 1
 
 
 @frozen
@@ -203,6 +221,7 @@ class Decide:
     """The step before; None when there was none."""
     split: SplitResult | None = None
     """The split before, when no step came after it."""
+    visit: int = 1
 
 
 @frozen

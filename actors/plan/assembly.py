@@ -300,8 +300,14 @@ class _Assembly:
                 then={},
                 revision=node.revision,
                 input_version=node.input_version,
+                visit_limit=node.visit_limit,
             )
-        made = DecisionNode(node.id, decision.revision, decision.input_version)
+        made = DecisionNode(
+            node.id,
+            decision.revision,
+            decision.input_version,
+            decision.visit_limit,
+        )
         _refuse(node.id, (*decision_reasons(decision), *node_changes(node, made)))
         return decision
 
@@ -313,6 +319,7 @@ class _Assembly:
             join=node.join,
             max_parallel=budget,
             on_failure=node.failure_policy,
+            visit_limit=node.visit_limit,
         )
         _refuse(node.id, split_reasons(split))
         return split
@@ -330,6 +337,7 @@ class _Assembly:
             on_failure=node.failure_policy,
             start_limit=node.start_limit,
             allow_start_if_complete=node.allow_start_if_complete,
+            visit_limit=node.visit_limit,
             factory=worker.make if isinstance(worker, Factory) else None,
             planner_revision=node.partitioner,
             aggregation_revision=node.aggregation,

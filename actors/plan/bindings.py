@@ -135,8 +135,12 @@ def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
 
 def worker_reasons(step: Step) -> Iterator[str]:
     """Say what a worker may not have."""
-    if step.then is not None:
-        yield "then= has no effect inside of a partitioned step: give it to that node"
+    for name, given in (("then", step.then), ("visit_limit", step.visit_limit)):
+        if given is not None:
+            yield (
+                f"{name}= has no effect inside of a partitioned step: give it to that "
+                "node"
+            )
 
 
 def delivery_of(writer: object) -> DeliveryMode | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from attrs import field, frozen
 
-from ...storage.model.execution import Terminal
+from ...storage.model.execution import End
 from .converters import list_of, targets_if_any
 from .steps import Chunk, Function, Step
 
@@ -63,18 +63,20 @@ class Split:
         max_parallel: How many branches run at the same time, at most all.
         on_failure: ``"cancel_siblings"`` or ``"drain_siblings"``: what the failure of
             a branch means to the others.
+        visit_limit: As for a ``Step``.
     """
 
     id: str
     branches: tuple[tuple[Inner, ...], ...] = field(converter=_branches)
     join: str | None = field(default=None, kw_only=True)
-    then: Mapping[str, str | Terminal] | None = field(
+    then: Mapping[str, str | End] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False
     )
     max_parallel: int = field(default=1, kw_only=True)
     on_failure: FailurePolicy | str = field(
         default=FailurePolicy.CANCEL_SIBLINGS, kw_only=True, converter=_on_failure
     )
+    visit_limit: int | None = field(default=None, kw_only=True)
 
 
 @frozen
@@ -101,6 +103,7 @@ class PartitionedStep:
             a partition means to the others.
         start_limit: How often the node may be started within one instance of the job;
             the worker's own limit is for each partition.
+        visit_limit: As for a ``Step``.
         allow_start_if_complete: Whether a restart plans and runs it again although it
             had completed.
         planner_revision: Changes with the meaning of the planner.
@@ -118,7 +121,7 @@ class PartitionedStep:
     planner: Function
     partitions: int | None = None
     name: str | None = field(default=None, kw_only=True)
-    then: Mapping[str, str | Terminal] | None = field(
+    then: Mapping[str, str | End] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False
     )
     max_workers: int = field(default=4, kw_only=True)
@@ -126,6 +129,7 @@ class PartitionedStep:
         default=FailurePolicy.CANCEL_SIBLINGS, kw_only=True, converter=_on_failure
     )
     start_limit: int | None = field(default=None, kw_only=True)
+    visit_limit: int | None = field(default=None, kw_only=True)
     allow_start_if_complete: bool = field(default=False, kw_only=True)
     factory: Function | None = field(default=None, kw_only=True)
     planner_revision: str = field(default="1", kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ...storage.envelope import Schema
 from ...storage.model.errors import CorruptRecord, with_article
-from ...storage.model.execution import Target, Terminal
+from ...storage.model.execution import NodeTarget, Stop, Target, Terminal
 from .manifest import read_manifest
 from .plan import (
     UNLIMITED,
@@ -19,6 +19,7 @@ from .plan import (
     SplitNode,
     StepNode,
     TaskletDeclaration,
+    visit_limit_of,
 )
 
 
@@ -68,7 +69,7 @@ def node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
     if _kind(before) != _kind(after):
         yield f"{where} was {with_article(_kind(before))}"
         return
-    old, new = _facts(before), _facts(after)
+    old, new = _all_facts(before), _all_facts(after)
     for what in old:
         if what in new and old[what] != new[what]:
             yield f"{where}: {what} {old[what]} -> {new[what]}"
@@ -86,6 +87,10 @@ def _kind(node: PlanNode) -> str:
             return "join"
         case PartitionedNode():
             return "partitioned step"
+
+
+def _all_facts(node: PlanNode) -> dict[str, str]:
+    return {**_facts(node), "visit limit": str(visit_limit_of(node) or "none")}
 
 
 def _facts(node: PlanNode) -> dict[str, str]:
@@ -178,4 +183,10 @@ def _targets(plan: Plan, node: str) -> dict[str, str]:
 
 
 def _target(target: Target) -> str:
-    return target.name if isinstance(target, Terminal) else repr(target.node)
+    match target:
+        case NodeTarget(node):
+            return repr(node)
+        case Stop(node):
+            return f"Stop(resume_at={node!r})"
+        case Terminal():
+            return target.name

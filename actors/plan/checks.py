@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from ...storage.model.errors import InvalidName
 from ...storage.model.names import NameKind, check_name
 from .plan import (
+    VISITS_MAX,
     ChunkDeclaration,
     DecisionNode,
     JoinNode,
@@ -16,6 +17,7 @@ from .plan import (
     PlanNode,
     SplitNode,
     StepNode,
+    visit_limit_of,
 )
 
 U32_MAX = (1 << 32) - 1
@@ -48,6 +50,9 @@ def texts(patterns: Iterable[object]) -> list[str]:
 
 def node_reasons(node: PlanNode) -> Iterator[str]:
     """Say all that is wrong with the names, revisions and counts of a node."""
+    limit = visit_limit_of(node)
+    if limit is not None:
+        yield from count_reasons(limit, "visit limit", VISITS_MAX)
     match node:
         case StepNode():
             yield from _step_reasons(node)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from attrs import field, frozen
 
 from ...storage.model.errors import DefinitionError, InvalidValue, Problem
-from ...storage.model.execution import ExitCode
+from ...storage.model.execution import ExitCode, Stop
 from ...storage.model.names import NameKind
 from ...storage.model.patterns import matches
 from .arguments import declaration_problems
@@ -191,12 +191,13 @@ def _node_reasons(node: Node) -> Iterator[str]:
 def _rule_reasons(pattern: object, target: object) -> Iterator[str]:
     if not isinstance(pattern, str):
         yield f"a pattern of then must be text, not {type(pattern).__name__}"
-    if not isinstance(target, str):
-        kind = type(target).__name__
-        yield (
-            f"the target of {pattern!r} must be a node id, COMPLETE, FAIL or STOP, "
-            f"not {kind}"
-        )
+    wrong = target
+    if isinstance(target, Stop):
+        what, wrong = f"resume_at= of {pattern!r} must be a node id", target.resume_at
+    else:
+        what = f"the target of {pattern!r} must be a node id, COMPLETE, FAIL, STOP or a Stop"
+    if not isinstance(wrong, str):
+        yield f"{what}, not {type(wrong).__name__}"
 
 
 def _coverage_reasons(node: Step | Split | PartitionedStep) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from ...storage.model.errors import InvalidValue
-from ...storage.model.execution import Terminal
+from ...storage.model.execution import End
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def list_of(values: Iterable[T], what: str) -> tuple[T, ...]:
     return tuple(values)
 
 
-def targets(then: Mapping[str, str | Terminal]) -> dict[str, str | Terminal]:
+def targets(then: Mapping[str, str | End]) -> dict[str, str | End]:
     """Copy the rules of a node.
 
     Raises:
@@ -34,7 +34,7 @@ def targets(then: Mapping[str, str | Terminal]) -> dict[str, str | Terminal]:
 
 
 def targets_if_any(
-    then: Mapping[str, str | Terminal] | None,
-) -> dict[str, str | Terminal] | None:
+    then: Mapping[str, str | End] | None,
+) -> dict[str, str | End] | None:
     """Copy the rules of a node that may have none of its own."""
     return None if then is None else targets(then)

@@ -10,7 +10,8 @@ from typing import Final, TypeAlias
 
 from attrs import field, frozen
 
-from ...storage.model.execution import Terminal
+from ...storage.model.execution import End, Terminal
+from ...storage.model.execution import Stop as Stop
 from ...storage.model.parameters import ParameterValue
 from .branching import STATUS_AND_COUNTS as STATUS_AND_COUNTS
 from .branching import FailurePolicy as FailurePolicy
@@ -33,7 +34,9 @@ COMPLETE: Final = Terminal.COMPLETE
 FAIL: Final = Terminal.FAIL
 """Target of a transition: the job ends FAILED."""
 STOP: Final = Terminal.STOP
-"""Target of a transition: the job ends STOPPED and may be launched again."""
+"""Target of a transition: the job ends STOPPED and may be launched again.
+
+What led here is asked or, if it did not complete, run again; see `Stop`."""
 
 
 class Required(Enum):
@@ -84,15 +87,15 @@ class Decision:
         then: Maps exit patterns to targets, as for a step, but without any default.
         revision: Of the decider; it changes with the meaning of the code.
         input_version: Of the input that the decider understands, 1 to 2^32 - 1.
+        visit_limit: As for a ``Step``.
     """
 
     id: str
     decider: Function
-    then: Mapping[str, str | Terminal] = field(
-        kw_only=True, converter=targets, hash=False
-    )
+    then: Mapping[str, str | End] = field(kw_only=True, converter=targets, hash=False)
     revision: str = field(default="1", kw_only=True)
     input_version: int = field(default=1, kw_only=True)
+    visit_limit: int | None = field(default=None, kw_only=True)
 
 
 Node: TypeAlias = Step | Decision | Split | PartitionedStep

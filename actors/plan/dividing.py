@@ -86,8 +86,10 @@ class Dividing(Stepping):
         """Take in what the planner of a partitioned step returned."""
         node, self._planning = self._planning, None
         assert node is not None, "nothing was to be planned"
-        start = evolve(next_step(manager_of(node), None), plan=tuple(entries) or None)
-        return self._manage(node, start, lambda key: planned(node, key, entries))
+        start = evolve(self._managing(node), plan=tuple(entries) or None)
+        return self._manage(
+            node, start, lambda key: planned(node, key, entries, self._visit)
+        )
 
     def unplanned(self, failure: Failure) -> Action:
         """Take in that the planner failed: so does its step, and routes by that."""
@@ -105,7 +107,7 @@ class Dividing(Stepping):
                 StepResult(status=BatchStatus.FAILED, exit_code=code, failure=failure)
             )
 
-        return self._commit(then, start=next_step(manager, None))
+        return self._commit(then, start=self._managing(node))
 
     def partitioned(
         self, results: Sequence[LineResult], expired: Failure | None = None
@@ -138,24 +140,27 @@ class Dividing(Stepping):
     # What comes next
 
     def _divide(self, node: PartitionedNode, latest: LatestRow | None) -> Action:
-        if self._history.starts(node.id) >= node.start_limit:
+        if self._history.begun.count(node.id, self._visit) >= node.start_limit:
             return self._not_started(StartLimitReached(node.id, node.start_limit))
         # A completed step that runs again is planned again.
         done = latest is not None and latest.completed
-        plan = () if done else self._history.plan(node.id)
+        plan = () if done else self._history.plan(node.id, self._visit)
         if plan:
             source = CopiedPlan(plan[0].manager_id)
-            start = evolve(next_step(manager_of(node), None), plan=source)
+            start = evolve(self._managing(node), plan=source)
             return self._manage(node, start, lambda key: copied(key, plan))
         if self._draft.empty:
             return self._ask_planner(node)
         return self._commit(lambda _: self._ask_planner(node))
 
+    def _managing(self, node: PartitionedNode) -> NextStep:
+        return next_step(manager_of(node), None, visit=self._visit)
+
     def _ask_planner(self, node: PartitionedNode) -> Action:
         if self._stopping:
             return self._stopped_before()
         self._planning = node
-        return PlanPartitions(node)
+        return PlanPartitions(node, self._visit)
 
     def _manage(
         self,
@@ -175,10 +180,16 @@ class Dividing(Stepping):
                 node, partitions, self._history, self._failures, self._ids
             )
             work = self._work = _Work(partitions, engines)
-            spent = self._history.spent(node.id, reply.start.at)
+            spent = self._history.begun.spent(node.id, self._visit, reply.start.at)
             total = len(partitions)
             return RunPartitions(
-                node, engines, reply.start.step_id, total, work.counts, spent
+                node,
+                engines,
+                reply.start.step_id,
+                total,
+                work.counts,
+                spent,
+                self._visit,
             )
 
         return self._commit(then, start=start)

@@ -16,7 +16,10 @@ from .plan import StepNode
 
 
 def next_step(
-    node: StepNode, inherit: int | None, partition: PartitionRef | None = None
+    node: StepNode,
+    inherit: int | None,
+    partition: PartitionRef | None = None,
+    visit: int = 1,
 ) -> NextStep:
     """Make the row to be created for a node.
 
@@ -24,15 +27,21 @@ def next_step(
         node: The step.
         inherit: The row that it continues.
         partition: That it works on, if it is a worker.
+        visit: Which visit of the node it is.
     """
     return NextStep(
         node=node.id,
+        visit=visit,
         name=node.name,
         limit=node.start_limit,
         inherit=inherit,
         starting=bool(node.listeners),
         partition=partition,
     )
+
+
+DECISIONS_MAX = 2048
+"""A flow without loops never has so many in one command."""
 
 
 class Draft:
@@ -60,6 +69,11 @@ class Draft:
     def empty(self) -> bool:
         """Whether nothing waits to be sent."""
         return self._step is None and not self._decisions
+
+    @property
+    def full(self) -> bool:
+        """Whether it should be sent, lest one command hold all visits of a loop."""
+        return len(self._decisions) >= DECISIONS_MAX
 
     def reserve(self, count: int) -> "Draft":
         """Give another draft, to which the next *count* numbers of transitions belong.
@@ -89,6 +103,7 @@ class Draft:
         target: Target,
         *,
         digest: bytes,
+        visit: int = 1,
         step_id: int | None = None,
         reused: DecisionRef | None = None,
     ) -> None:
@@ -98,6 +113,7 @@ class Draft:
             NewDecision(
                 sequence=self._sequence,
                 source=source,
+                visit=visit,
                 step_id=step_id,
                 kind=kind,
                 outcome=outcome,

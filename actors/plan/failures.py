@@ -28,6 +28,24 @@ class StepNotRestartable:
         )
 
 
+@frozen
+class VisitLimitReached:
+    """The flow leads to a node more often than its limit allows."""
+
+    code: ClassVar = "visit_limit_reached"
+    node: str
+    limit: int
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        times = "once" if self.limit == 1 else f"{self.limit} times"
+        return (
+            f"the flow has come to {self.node!r} {times}, which is its visit_limit, and "
+            "leads there again: run the job anew with --new (anew=True); a higher limit "
+            "is a changed definition, which only a new instance takes"
+        )
+
+
 StartRefusal: TypeAlias = StartLimitReached | StepNotRestartable
 
 
@@ -75,8 +93,8 @@ class FlowFailures:
                 said = StepNotRestartable(name, status)
         return evolve(self.not_started(said), where=node)
 
-    def not_started(self, refusal: StartRefusal) -> Failure:
-        """The step may not be started again."""
+    def not_started(self, refusal: StartRefusal | VisitLimitReached) -> Failure:
+        """The node may not be entered again."""
         return Failure(
             FailureCategory.ILLEGAL_TRANSITION,
             self.new_id(),

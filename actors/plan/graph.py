@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from ...storage.model.errors import Problem
-from ...storage.model.execution import NodeTarget, Terminal
+from ...storage.model.execution import Stop, Terminal
 from ...storage.model.names import NameKind
 from ...storage.model.patterns import overlap, specificity
 from .checks import name_reasons, node_reasons
@@ -22,7 +22,9 @@ from .plan import (
     StepNode,
     Transition,
     graphs_in,
+    node_after,
     nodes_inside,
+    visit_limit_of,
 )
 from .suggestion import nearest
 
@@ -50,6 +52,7 @@ def problems_of(graph: Graph) -> Iterator[Problem]:
     yield from nesting_problems(graph)
     yield from _step_name_problems(graph)
     places = {node.id for node in _all_nodes(graph)}
+    yield from _limit_problems(graph)
     for one in graphs_in(graph):
         yield from _transition_problems(one, places)
     for one in graphs_in(graph):
@@ -90,10 +93,26 @@ def _step_name_problems(graph: Graph) -> Iterator[Problem]:
                     yield Problem(node.id, f"its step name is also that of {other!r}")
 
 
+def _limit_problems(graph: Graph) -> Iterator[Problem]:
+    for node in _all_nodes(graph):
+        if node.id not in graph.nodes and visit_limit_of(node) is not None:
+            yield Problem(
+                node.id,
+                "visit_limit= has no effect inside of a split or a partitioned step: "
+                "give it to that node",
+            )
+
+
 def _transition_problems(graph: Graph, places: Set[str]) -> Iterator[Problem]:
     for source in graph.transitions.keys() - graph.nodes.keys():
         yield Problem(source, "is the source of transitions, but is no node")
     owned = owners(graph.nodes)
+    flowing = {
+        node.join
+        for node in graph.nodes.values()
+        if isinstance(node, SplitNode)
+        and any(isinstance(branch, Graph) for branch in node.branches)
+    }
     for node in graph.nodes:
         outgoing = graph.transitions.get(node, ())
         if isinstance(graph.nodes[node], SplitNode):
@@ -105,6 +124,12 @@ def _transition_problems(graph: Graph, places: Set[str]) -> Iterator[Problem]:
         for one in outgoing:
             for reason in _reasons_against(one, graph, owned, places):
                 yield Problem(node, reason)
+            if node in flowing and isinstance(one.target, Stop):
+                yield Problem(
+                    node,
+                    f"{one.pattern!r} resumes elsewhere, which a split cannot of which a "
+                    "branch has rules of its own: lead to a decision that does",
+                )
         if len(outgoing) > OUTGOING_MAX:
             count = f"has {len(outgoing)} transitions"
             yield Problem(node, f"{count}, at most {OUTGOING_MAX} are allowed")
@@ -117,26 +142,29 @@ def _reasons_against(
     one: Transition, graph: Graph, owned: Mapping[str, str], places: Set[str]
 ) -> Iterator[str]:
     yield from name_reasons(one.pattern, NameKind.PATTERN)
-    target = one.target
-    if isinstance(target, Terminal):
+    target = node_after(one.target)
+    if target is None:
         return
-    owner = owned.get(target.node)
+    resumes = isinstance(one.target, Stop)
+    rule = f"{one.pattern!r} {'resumes at' if resumes else 'leads to'} {target!r}"
+    owner = owned.get(target)
     if owner is not None:
-        yield (
-            f"{one.pattern!r} leads to {target.node!r}, which is inside {owner!r}: "
-            f"lead to {owner!r}"
-        )
-    if owner is not None or target.node in graph.nodes:
+        mended = f"{'resume at' if resumes else 'lead to'} {owner!r}"
+        yield f"{rule}, which is inside {owner!r}: {mended}"
+    if owner is not None or target in graph.nodes:
         return
-    if target.node in places:
-        yield (
-            f"{one.pattern!r} leads to {target.node!r}, which is not in the same "
-            "branch: lead to a node of the branch, or end it with COMPLETE, FAIL or STOP"
+    if target in places:
+        mended = (
+            "resume at a node of the branch"
+            if resumes
+            else "lead to a node of the branch, or end it with COMPLETE, FAIL or STOP"
         )
+        yield f"{rule}, which is not in the same branch: {mended}"
         return
-    reason = f"{one.pattern!r} leads to {target.node!r}, which is no node of this job"
-    proposals = _TERMINALS | {node: repr(node) for node in graph.nodes}
-    found = nearest(target.node, proposals)
+    reason = f"{rule}, which is no node of this job"
+    nodes = {node: repr(node) for node in graph.nodes}
+    proposals = nodes if resumes else _TERMINALS | nodes
+    found = nearest(target, proposals)
     yield reason if found is None else f"{reason}: did you mean {proposals[found]}?"
 
 
@@ -165,9 +193,16 @@ def _shape_problems(graph: Graph, *, is_branch: bool) -> Iterator[Problem]:
         reason = "is the entry, but a job cannot begin with a split: put a step before"
         yield Problem(graph.entry, reason)
     edges = _edges(graph)
-    for cycle in cycles(edges):
+    for cycle in cycles(_unlimited(graph, edges)):
         path = " -> ".join(map(repr, cycle))
-        yield Problem(cycle[0], f"leads back to itself, which is not allowed: {path}")
+        if is_branch:
+            reason = f"leads back to itself, which is not allowed in a branch: {path}"
+        else:
+            reason = (
+                f"leads back to itself without a limit: {path}; give one of these nodes "
+                "a visit_limit="
+            )
+        yield Problem(cycle[0], reason)
     for node in unreachable(graph.entry, edges):
         # A join is reached when its split is; any other one was reported already.
         if not isinstance(graph.nodes[node], JoinNode):
@@ -183,16 +218,21 @@ def _edges(graph: Graph) -> Edges:
     owned = owners(graph.nodes)
     edges = {}
     for name, node in graph.nodes.items():
+        following = (node_after(one.target) for one in graph.transitions.get(name, ()))
         targets = dict.fromkeys(
-            owned.get(one.target.node, one.target.node)
-            for one in graph.transitions.get(name, ())
-            if isinstance(one.target, NodeTarget)
+            owned.get(target, target) for target in following if target is not None
         )
         if isinstance(node, SplitNode):
             targets[node.join] = None
         meant = (t if t in graph.nodes else nearest(t, graph.nodes) for t in targets)
         edges[name] = tuple(target for target in meant if target is not None)
     return edges
+
+
+def _unlimited(graph: Graph, edges: Edges) -> Edges:
+    """Leave out the nodes with a limit, and what leads to them."""
+    free = {name: None for name in edges if visit_limit_of(graph.nodes[name]) is None}
+    return {name: tuple(t for t in edges[name] if t in free) for name in free}
 
 
 def unreachable(entry: str, edges: Edges) -> tuple[str, ...]:

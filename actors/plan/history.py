@@ -4,6 +4,10 @@ Begins as the snapshot that opened the attempt and is kept up with every result,
 nothing has to be read back from the store.
 """
 
+from typing import TypeAlias
+
+from attrs import define
+
 from ...storage.commands import Snapshot
 from ...storage.model import digests
 from ...storage.model.execution import (
@@ -11,13 +15,43 @@ from ...storage.model.execution import (
     Counts,
     DecisionRef,
     StepExecution,
+    Stop,
     Terminal,
 )
 from ...storage.model.partition import PartitionExecution, is_worker
 from .actions import LatestRow, OpenStep, StepResult
 
+Visit: TypeAlias = tuple[str, int]
+"""A node path, and which visit of the node, from 1."""
+Answer: TypeAlias = tuple[str, DecisionRef]
+"""The exit code of a decision or a join, and where it is recorded."""
+
 VERSIONS_PER_END = 2
 """A step's end stands for two mutations: its exit code, then its status."""
+
+
+@define
+class Starts:
+    """How often each visit was started, and since when it is under way."""
+
+    _counts: dict[Visit, int]
+    _since: dict[Visit, int]
+
+    def count(self, node: str, visit: int) -> int:
+        """Count how often a visit was started in the instance."""
+        return self._counts.get((node, visit), 0)
+
+    def add(self, node: str, visit: int) -> int:
+        """Count one more start; give which one it is."""
+        count = self.count(node, visit) + 1
+        # Nobody asks for the starts of an earlier visit again.
+        self._counts.pop((node, visit - 1), None)
+        self._counts[node, visit] = count
+        return count
+
+    def spent(self, node: str, visit: int, at: int) -> int:
+        """Tell how long a visit was under way at an instant, over deaths of its owner."""
+        return max(0, at - self._since.get((node, visit), at))
 
 
 class History:
@@ -26,24 +60,36 @@ class History:
     def __init__(self, fingerprint: bytes, snapshot: Snapshot) -> None:
         self._fingerprint = fingerprint
         self._digests: dict[int, bytes] = {}
-        self._latest = {step.node: self._recorded(step) for step in snapshot.steps}
-        self._plans: dict[str, list[PartitionExecution]] = {}
-        for partition in snapshot.partitions:
-            self._plans.setdefault(partition.node, []).append(partition)
-        self._starts = {node: count for node, _, count in snapshot.starts}
-        self._since = {node: since for node, _, since in snapshot.steps_since}
-        self._answers: dict[tuple[str, bytes], tuple[str, DecisionRef]] = {}
+        self._latest = {
+            (step.node, step.visit): self._recorded(step) for step in snapshot.steps
+        }
+        self._behind = NO_COUNTS
+        """Of visits that this attempt has closed, the last one of each node aside."""
+        self._last = {row.node: row for row in self._latest.values()}
+        self._plans: dict[Visit, list[PartitionExecution]] = {}
+        for one in snapshot.partitions:
+            self._plans.setdefault((one.node, one.visit), []).append(one)
+        self.begun = Starts(
+            {(node, visit): count for node, visit, count in snapshot.starts},
+            {(node, visit): at for node, visit, at in snapshot.steps_since},
+        )
+        self._answers: dict[tuple[Visit, bytes], Answer] = {}
+        self._stops: dict[Visit, Answer] = {}
         for made in snapshot.decisions:
             # A stop is not for ever: after one the decider is asked again.
             if made.fingerprint == fingerprint and made.target is not Terminal.STOP:
+                source = made.source, made.visit
                 answer = (made.outcome, DecisionRef(made.execution_id, made.sequence))
-                self._answers.setdefault((made.source, made.digest), answer)
+                self._answers.setdefault((source, made.digest), answer)
+                if isinstance(made.target, Stop):
+                    self._stops.setdefault(source, answer)
 
     def _recorded(self, step: StepExecution) -> LatestRow:
         made = step.decision
-        ref = None
+        ref, resumed = None, False
         if made is not None and made.fingerprint == self._fingerprint:
             ref = DecisionRef(made.execution_id, made.sequence)
+            resumed = isinstance(made.target, Stop)
             self._digests[step.id] = made.digest
         return LatestRow(
             step.node,
@@ -55,37 +101,52 @@ class History:
             step.checkpoint,
             step.context,
             ref,
+            resumed,
+            step.visit,
         )
 
-    def latest(self, node: str) -> LatestRow | None:
-        """Give the latest row of *node*, if it was ever started."""
-        return self._latest.get(node)
+    def latest(self, node: str, visit: int) -> LatestRow | None:
+        """Give the latest row of a visit, if it was ever started."""
+        return self._latest.get((node, visit))
 
-    def plan(self, node: str) -> tuple[PartitionExecution, ...]:
+    def last(self, node: str) -> LatestRow | None:
+        """Give the row of the visit that this attempt has come by last.
+
+        That of an earlier attempt where this one has not come by the node.
+        """
+        return self._last.get(node)
+
+    def pass_by(self, row: LatestRow) -> None:
+        """Note that this attempt comes by a row that it reuses."""
+        self._last[row.node] = row
+
+    def plan(self, node: str, visit: int) -> tuple[PartitionExecution, ...]:
         """Give the latest plan of a partitioned step; empty when it has none."""
-        return tuple(self._plans.get(node, ()))
+        return tuple(self._plans.get((node, visit), ()))
 
-    def starts(self, node: str) -> int:
-        """Count how often *node* was started in the instance."""
-        return self._starts.get(node, 0)
+    def answer(self, node: str, visit: int, digest: bytes | None) -> Answer | None:
+        """Find an earlier answer of a decision or a join.
 
-    def count_start(self, node: str) -> int:
-        """Count one more start; give which one it is."""
-        count = self._starts[node] = self.starts(node) + 1
-        return count
+        One that has stopped an attempt says where to go on, whatever the input would be
+        now: steps that run again in every attempt do not have the question asked anew.
 
-    def spent(self, node: str, at: int) -> int:
-        """Tell how long *node* was under way at an instant, over deaths of its owner."""
-        return max(0, at - self._since.get(node, at))
-
-    def answer(self, node: str, digest: bytes) -> tuple[str, DecisionRef] | None:
-        """Find a decider's earlier answer to the same input."""
-        return self._answers.get((node, digest))
+        Args:
+            node: Id of the decision or join.
+            visit: Which visit of it.
+            digest: Of its input; None when there is none yet.
+        """
+        source = node, visit
+        known = None if digest is None else self._answers.get((source, digest))
+        return known or self._stops.get(source)
 
     def close(self, step: OpenStep, result: StepResult) -> LatestRow:
         """Take in that a row is being closed; give it as it will be."""
-        row = self._latest[step.node.id] = LatestRow(
-            step.node.id,
+        node, visit = step.node.id, step.visit
+        before = self._latest.pop((node, visit - 1), None)
+        if before is not None and not is_worker(node):
+            self._behind += before.counts
+        row = self._latest[node, visit] = self._last[node] = LatestRow(
+            node,
             step.step_id,
             step.version + VERSIONS_PER_END,
             result.status,
@@ -93,18 +154,19 @@ class History:
             step.counts,
             step.checkpoint,
             result.context or step.context,
+            visit=visit,
         )
         return row
 
     def total(self) -> Counts:
-        """Sum the counts of the latest rows of all nodes; a manager's hold its workers'."""
+        """Sum the counts of the latest rows of all visits; a manager's hold its workers'."""
         counts = [
             latest.counts
-            for node, latest in self._latest.items()
+            for (node, _), latest in self._latest.items()
             if not is_worker(node)
         ]
         worked = [one for one in counts if one is not NO_COUNTS and one != NO_COUNTS]
-        return sum(worked, NO_COUNTS)
+        return sum(worked, self._behind)
 
     def digest(self, row: LatestRow) -> bytes:
         """Digest a finished row, as input of what is decided upon it."""

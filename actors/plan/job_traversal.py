@@ -5,15 +5,17 @@ from collections.abc import Callable
 from attrs import evolve
 
 from ...storage.commands import Advanced, JobEnd, NextStep, Opened
-from ...storage.model.execution import Failure
+from ...storage.model.execution import Failure, NodeTarget
 from ...storage.model.status import BatchStatus
 from .actions import Action, Conclude, Finished, Overridden, StepResult
+from .attempt import Attempt
 from .draft import Draft, next_step
-from .failures import FlowFailures
+from .failures import FlowFailures, VisitLimitReached
 from .history import History
-from .plan import Plan, StepNode
+from .plan import Plan, PlanNode, StepNode, visit_limit_of
 from .stepping import exit_of
-from .traversal import Attempt, Traversal
+from .traversal import Traversal
+from .visits import Visits
 
 
 def entry_step(plan: Plan, *, heard: bool = False) -> NextStep | None:
@@ -70,6 +72,7 @@ class JobTraversal(Traversal):
         self._heard = heard
         self._concluding: Conclude | None = None
         self._expired: Failure | None = None
+        self._visits = Visits()
         since = opened.snapshot.since
         self.spent = 0 if since is None else max(0, opened.at - since)
         """Microseconds that had passed in attempts that died, when this one began."""
@@ -80,8 +83,10 @@ class JobTraversal(Traversal):
         if self._opened.first is not None:
             node = self._plan.nodes[entry]
             assert isinstance(node, StepNode)
+            self._visits.come_to(entry)
+            self._visits.settle()
             return self._started(node, self._opened.first)
-        return self._enter(entry)
+        return self._go(NodeTarget(entry))
 
     def refused(self, failure: Failure) -> Action:
         """Take in that a decider or a job listener failed: so does the job.
@@ -121,8 +126,25 @@ class JobTraversal(Traversal):
 
     def state_of(self, node: str) -> str | None:
         """Give the envelope of the state that a node committed last, if any."""
-        latest = self._history.latest(node)
-        return None if latest is None else latest.context
+        last = self._history.last(node)
+        return None if last is None else last.context
+
+    def committed(self, reply: Advanced) -> Action:
+        """Take in that the command is durable."""
+        self._visits.settle()
+        return super().committed(reply)
+
+    def _take_back(self) -> None:
+        self._visits.take_back()
+        super()._take_back()
+
+    def _come_to(self, node: PlanNode) -> Action | None:
+        limit = visit_limit_of(node)
+        if limit is not None and self._visits.next_of(node.id) > limit:
+            failure = self._failures.not_started(VisitLimitReached(node.id, limit))
+            return self._end(BatchStatus.FAILED, failure)
+        self._visit = self._visits.come_to(node.id)
+        return None
 
     def _stopped(
         self, failure: Failure | None = None, code: str | None = None

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from ...storage.model import digests
-from .actions import LineResult, SplitResult
+from ...storage.model.execution import ExitCode
+from ...storage.model.status import BatchStatus
+from .actions import LineResult, SplitResult, StepReport
 from .aggregation import BranchResult, aggregate_branches
 from .history import History
-from .plan import SplitNode
+from .plan import Graph, SplitNode, StepNode
 
 
 def joined(
@@ -45,3 +47,29 @@ def joined(
         digest=digest,
         branches=tuple(branches),
     )
+
+
+def recalled(node: SplitNode, history: History, visit: int) -> tuple[LineResult, ...]:
+    """Give what came of the branches of a split in an earlier attempt, from their rows.
+
+    A split of which a branch has rules of its own is not resumed elsewhere, and so never
+    recalled.
+    """
+    lines = [branch for branch in node.branches if not isinstance(branch, Graph)]
+    return tuple(_recalled(line, history, visit) for line in lines)
+
+
+def _recalled(branch: Sequence[StepNode], history: History, visit: int) -> LineResult:
+    steps: list[StepReport] = []
+    status, code = BatchStatus.COMPLETED, ExitCode.COMPLETED.value
+    for node in branch:
+        latest = history.latest(node.id, visit)
+        if latest is None:
+            status, code = BatchStatus.STOPPED, ExitCode.STOPPED.value
+            break
+        history.pass_by(latest)
+        steps.append(StepReport(latest, reused=True))
+        status, code = latest.status, latest.exit_code
+        if not latest.completed:
+            break
+    return LineResult(status=status, exit_code=code, steps=tuple(steps))

@@ -6,7 +6,7 @@ something harmless where a check of the definition has found it.
 
 from collections.abc import Mapping
 
-from ...storage.model.execution import ExitCode, NodeTarget, Target, Terminal
+from ...storage.model.execution import ExitCode, NodeTarget, Stop, Target, Terminal
 from ...storage.model.patterns import ANY_TEXT
 from .bindings import delivery_of
 from .checks import texts
@@ -59,13 +59,16 @@ def _plan_node(node: Node) -> PlanNode:
         case Step():
             return step_node(node)
         case Decision():
-            return DecisionNode(node.id, node.revision, node.input_version)
+            return DecisionNode(
+                node.id, node.revision, node.input_version, node.visit_limit
+            )
         case Split():
             return SplitNode(
                 node.id,
                 tuple(map(_branch, node.branches)),
                 _join_of(node),
                 _policy(node.on_failure),
+                node.visit_limit,
             )
         case PartitionedStep():
             worker = node.worker
@@ -80,6 +83,7 @@ def _plan_node(node: Node) -> PlanNode:
                 failure_policy=_policy(node.on_failure),
                 start_limit=_limit(node.start_limit),
                 allow_start_if_complete=node.allow_start_if_complete,
+                visit_limit=node.visit_limit,
             )
 
 
@@ -113,6 +117,7 @@ def step_node(step: Step) -> StepNode:
         step.allow_start_if_complete,
         tuple(getattr(one, "revision", "1") for one in step.listeners),
         step.restartable,
+        step.visit_limit,
     )
 
 
@@ -147,6 +152,10 @@ def _transitions(node: Node, following: Target) -> tuple[Transition, ...]:
 
 
 def _target(target: object) -> Target:
-    if isinstance(target, Terminal):
-        return target
-    return NodeTarget(target) if isinstance(target, str) else Terminal.FAIL
+    match target:
+        case Terminal() | Stop(resume_at=str()):
+            return target
+        case str():
+            return NodeTarget(target)
+        case _:
+            return Terminal.FAIL

@@ -59,6 +59,7 @@ def placeholder(node: StepNode) -> Step:
         start_limit=node.start_limit,
         allow_start_if_complete=node.allow_start_if_complete,
         restartable=node.restartable,
+        visit_limit=node.visit_limit,
         listeners=[StepListener("of the plan", revision=one) for one in node.listeners],
         revision=revision,
     )

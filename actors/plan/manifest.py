@@ -12,6 +12,7 @@ from attrs import evolve
 
 from ...storage.envelope import canonical_json
 from ...storage.model.errors import CorruptRecord, TrioletError
+from ...storage.model.execution import Stop
 from ...storage.model.json import JsonObject
 from ...storage.model.names import NameKind, check_name
 from .graph import problems_of
@@ -30,12 +31,14 @@ from .plan import (
     StepNode,
     in_evaluation_order,
     nodes_inside,
+    visit_limit_of,
 )
 
 FORMATS = range(1, 5)
 """1 is a job of one step; 2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
 of the steps inside of those are chunks, a planner says how many partitions it is, a step
-may not be restarted, or a branch is a graph itself or longer than 3 allows."""
+may not be restarted, a branch is a graph itself or longer than 3 allows, a stop says
+where to go on, or there are loops."""
 LINE_MAX_IN_3 = 8
 MANIFEST_BYTES_MAX = 1_048_576
 
@@ -85,8 +88,11 @@ def _format_of(graph: Graph) -> int:
     branches = [
         one for node in nodes if isinstance(node, SplitNode) for one in node.branches
     ]
+    leading = (one.target for every in graph.transitions.values() for one in every)
     if (
-        any(isinstance(step.declaration, ChunkDeclaration) for step in steps)
+        any(isinstance(target, Stop) for target in leading)
+        or any(visit_limit_of(node) is not None for node in nodes)
+        or any(isinstance(step.declaration, ChunkDeclaration) for step in steps)
         or any(
             isinstance(node, PartitionedNode) and node.partition_count is None
             for node in nodes

@@ -7,7 +7,7 @@ quoted labels, where Mermaid reads ``#...;`` as a character.
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from ...storage.model.execution import NodeTarget, Target, Terminal
+from ...storage.model.execution import NodeTarget, Stop, Target, Terminal
 from ...storage.model.status import BatchStatus
 from .plan import (
     DecisionNode,
@@ -19,6 +19,7 @@ from .plan import (
     SplitNode,
     StepNode,
     nodes_of,
+    target_text,
 )
 
 _COLOURS = {
@@ -39,9 +40,10 @@ def mermaid_lines(
     """Draw a plan from top to bottom.
 
     Args:
-        plan: Steps are boxes, decisions are diamonds, ends are stadiums. A split is a
-            frame around its branches, whose ends lead to its join, a hexagon; a
-            partitioned step has a double border.
+        plan: Steps are boxes, decisions are diamonds, ends are stadiums; a dotted line
+            leads to where the next launch goes on. A split is a frame around its
+            branches, whose ends lead to its join, a hexagon; a partitioned step has a
+            double border.
         statuses: Of the nodes that an execution came by; a class for each.
         tallies: Of partitioned steps: how many partitions stand how.
     """
@@ -51,19 +53,22 @@ def mermaid_lines(
     for node in plan.nodes.values():
         yield from _node_lines(node, numbers, tallies or {})
     joins = _joins(plan)
-    ends: set[Terminal] = set()
+    ends: dict[str, Terminal | Stop] = {}
     for source, every in plan.rules.items():
         for one in every:
-            label, end = _label(one.pattern), _end(one.target, numbers)
-            if isinstance(one.target, Terminal) and source in joins:
-                end = numbers[joins[source]]
+            label, target = _label(one.pattern), _target(one.target, numbers)
+            if not isinstance(one.target, NodeTarget) and source in joins:
+                target = numbers[joins[source]]
                 if one.target is not Terminal.COMPLETE:
-                    label += f": {one.target.name}"
-            elif isinstance(one.target, Terminal):
-                ends.add(one.target)
-            yield f'  {numbers[source]} -->|"{label}"| {end}'
-    for end in sorted(ends):
-        yield f'  {end.value}(["{end.name}"])'
+                    label += f": {target_text(one.target)}"
+            elif not isinstance(one.target, NodeTarget):
+                ends[target] = one.target
+            yield f'  {numbers[source]} -->|"{label}"| {target}'
+    for target, end in sorted(ends.items()):
+        name = Terminal.STOP.name if isinstance(end, Stop) else end.name
+        yield f'  {target}(["{name}"])'
+        if isinstance(end, Stop):
+            yield f'  {target} -.->|"resume"| {numbers[end.resume_at]}'
     yield from _classes(numbers, statuses or {})
 
 
@@ -112,8 +117,14 @@ def _label(text: str) -> str:
     return text.translate(_UNSAFE)
 
 
-def _end(target: Target, numbers: Mapping[str, str]) -> str:
-    return numbers[target.node] if isinstance(target, NodeTarget) else target.value
+def _target(target: Target, numbers: Mapping[str, str]) -> str:
+    match target:
+        case NodeTarget(node):
+            return numbers[node]
+        case Stop(node):
+            return f"stop_{numbers[node]}"
+        case Terminal():
+            return target.value
 
 
 def _classes(

@@ -5,8 +5,10 @@ What the written form overlooks is found by whoever reads: the bytes then differ
 
 from collections.abc import Iterator
 
+from attrs import evolve
+
 from ...storage.envelope import Schema
-from ...storage.model.execution import NodeTarget, Target, Terminal
+from ...storage.model.execution import NodeTarget, Stop, Target, Terminal
 from ...storage.model.json import Json, JsonObject
 from .definition import FailurePolicy, InFlight
 from .plan import (
@@ -22,6 +24,7 @@ from .plan import (
     StepNode,
     TaskletDeclaration,
     Transition,
+    visit_limit_of,
 )
 
 _TASKLET: JsonObject = {
@@ -52,9 +55,13 @@ def _transition_document(source: str, one: Transition) -> JsonObject:
 
 
 def _target_document(target: Target) -> JsonObject:
-    if isinstance(target, Terminal):
-        return {"terminal": target.value}
-    return {"node": target.node}
+    match target:
+        case NodeTarget(node):
+            return {"node": node}
+        case Stop(node):
+            return {"resume_at": node}
+        case Terminal():
+            return {"terminal": target.value}
 
 
 def _branch_document(branch: Branch) -> Json:
@@ -64,6 +71,14 @@ def _branch_document(branch: Branch) -> Json:
 
 
 def _node_document(node: PlanNode) -> JsonObject:
+    document = _document(node)
+    limit = visit_limit_of(node)
+    if limit is not None:
+        document["visit_limit"] = limit
+    return document
+
+
+def _document(node: PlanNode) -> JsonObject:
     match node:
         case StepNode():
             return _step_document(node)
@@ -170,6 +185,8 @@ def _read_target(transition: Json) -> Target:
     target = member_at(transition, "target")
     if isinstance(target, dict) and "node" in target:
         return NodeTarget(text_at(target, "node"))
+    if isinstance(target, dict) and "resume_at" in target:
+        return Stop(text_at(target, "resume_at"))
     return Terminal(text_at(target, "terminal"))
 
 
@@ -180,6 +197,14 @@ def _read_branch(branch: Json) -> Branch:
 
 
 def _read_node(node: Json) -> PlanNode:
+    read = _read_kind(node)
+    limited = isinstance(node, dict) and "visit_limit" in node
+    if isinstance(read, JoinNode) or not limited:
+        return read
+    return evolve(read, visit_limit=number_at(node, "visit_limit"))
+
+
+def _read_kind(node: Json) -> PlanNode:
     match text_at(node, "kind"):
         case "decision":
             return DecisionNode(

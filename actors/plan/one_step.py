@@ -29,7 +29,7 @@ class TaskletJob(Job):
 
     Args:
         name: Names the job in the store; at most 128 bytes.
-        steps: The one ``Step``, without ``then`` and ``name``.
+        steps: The one ``Step``, without ``then``, ``name`` and ``visit_limit``.
         revision: As for a ``Job``, like all the others.
         parameters: As for a ``Job``.
         listeners: As for a ``Job``.
@@ -49,7 +49,7 @@ class ChunkJob(Job):
 
     Args:
         name: Names the job in the store; at most 128 bytes.
-        steps: The one ``Step`` with a ``Chunk``, without ``then`` and ``name``.
+        steps: The one ``Step`` with a ``Chunk``; see `TaskletJob`.
         revision: As for a ``Job``, like all the others.
         parameters: As for a ``Job``.
         listeners: As for a ``Job``.
@@ -84,5 +84,8 @@ def one_step_problems(job: Job, nodes: Mapping[str, Node]) -> Iterator[Problem]:
             yield Problem(key, f"its work is not for the {kind}: use {other}")
         if node.then is not None:
             yield Problem(key, f"then= has no effect in the {kind}, which ends with it")
+        if node.visit_limit is not None:
+            reason = f"visit_limit= has no effect in the {kind}, which comes to it once"
+            yield Problem(key, reason)
         if node.name not in (None, node.id):
             yield Problem(key, f"name= has no effect in the {kind}: its id is its name")

@@ -35,13 +35,14 @@ def manager_of(node: PartitionedNode) -> StepNode:
 
 
 def planned(
-    node: PartitionedNode, manager_id: int, entries: Sequence[NewPartition]
+    node: PartitionedNode, manager_id: int, entries: Sequence[NewPartition], visit: int
 ) -> tuple[PartitionExecution, ...]:
     """Give the partitions as the store makes them of a plan."""
     return tuple(
         PartitionExecution(
             manager_id=manager_id,
             node=node.id,
+            visit=visit,
             ordinal=ordinal,
             key=one.key,
             context=one.context,
@@ -60,6 +61,7 @@ def copied(
         else PartitionExecution(
             manager_id=manager_id,
             node=one.node,
+            visit=one.visit,
             ordinal=one.ordinal,
             key=one.key,
             context=one.context,
@@ -88,6 +90,7 @@ class PartitionTraversal(Stepping):
         failures: FlowFailures,
     ) -> None:
         super().__init__(history, draft)
+        self._visit = partition.visit
         name = partition_worker(node.id, partition.key)
         self.node = node.id
         """Of the manager."""
@@ -109,10 +112,12 @@ class PartitionTraversal(Stepping):
         """Give the first action."""
         if self._stopping:
             return self._ended_with(BatchStatus.STOPPED, ExitCode.STOPPED, None)
-        return self._start(self._worker, self._history.latest(self._worker.id))
+        return self._start(
+            self._worker, self._history.latest(self._worker.id, self._visit)
+        )
 
     def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
-        return next_step(node, inherit, self.partition.ref)
+        return next_step(node, inherit, self.partition.ref, self._visit)
 
     def _after(self, row: LatestRow, result: StepResult) -> Action:
         end = self._ended_with(result.status, result.exit_code, result.failure)
@@ -183,6 +188,7 @@ def reported(
         reports.append(
             PartitionReport(
                 node=one.node,
+                visit=one.visit,
                 key=one.key,
                 ordinal=one.ordinal,
                 status=status,

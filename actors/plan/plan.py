@@ -12,12 +12,14 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from ...storage.envelope import POSITION_SCHEMA, STATE_SCHEMA, Schema
-from ...storage.model.execution import ExitCode, NodeTarget, Target
+from ...storage.model.execution import ExitCode, NodeTarget, Stop, Target, Terminal
 from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
 from .definition import STATUS_AND_COUNTS, FailurePolicy, InFlight
 
 ONE_STEP = 1
 """The manifest format of a job of one step, which holds no graph."""
+VISITS_MAX = 100_000
+"""A restart comes by every visit again and has all their rows in memory, some 3 KB each."""
 UNLIMITED = (1 << 32) - 1
 """The start limit of a step that may be started as often as needed."""
 
@@ -66,6 +68,7 @@ class StepNode:
     listeners: tuple[str, ...] = ()
     """Revisions, in the order of registration."""
     restartable: bool = True
+    visit_limit: int | None = None
 
 
 @frozen
@@ -75,6 +78,7 @@ class DecisionNode:
     id: str
     revision: str
     input_version: int = 1
+    visit_limit: int | None = None
 
 
 @frozen
@@ -87,6 +91,7 @@ class SplitNode:
     join: str
     """Id of the join node."""
     failure_policy: FailurePolicy = FailurePolicy.CANCEL_SIBLINGS
+    visit_limit: int | None = None
 
 
 @frozen
@@ -112,9 +117,15 @@ class PartitionedNode:
     failure_policy: FailurePolicy = FailurePolicy.CANCEL_SIBLINGS
     start_limit: int = UNLIMITED
     allow_start_if_complete: bool = False
+    visit_limit: int | None = None
 
 
 PlanNode: TypeAlias = StepNode | DecisionNode | SplitNode | JoinNode | PartitionedNode
+
+
+def visit_limit_of(node: PlanNode) -> int | None:
+    """Give how often an attempt may come to a node; a join is visited by its split."""
+    return None if isinstance(node, JoinNode) else node.visit_limit
 
 
 @frozen
@@ -170,6 +181,11 @@ class Transition:
         return Matcher.of(self.pattern)
 
 
+def resumed(target: Target) -> Target:
+    """Give where an attempt goes that comes by a transition of an earlier one."""
+    return NodeTarget(target.resume_at) if isinstance(target, Stop) else target
+
+
 def in_evaluation_order(transitions: Iterable[Transition]) -> tuple[Transition, ...]:
     """Sort the transitions of one node; the first that matches a code is taken.
 
@@ -179,9 +195,30 @@ def in_evaluation_order(transitions: Iterable[Transition]) -> tuple[Transition, 
 
 
 def _rank(one: Transition) -> tuple[Specificity, str, bool, str]:
-    if isinstance(one.target, NodeTarget):
-        return specificity(one.pattern), one.pattern, False, one.target.node
-    return specificity(one.pattern), one.pattern, True, one.target.value
+    node = node_after(one.target)
+    if node is not None:
+        return specificity(one.pattern), one.pattern, False, node
+    return specificity(one.pattern), one.pattern, True, str(one.target)
+
+
+def target_text(target: Target) -> str:
+    """Name a target to people."""
+    match target:
+        case NodeTarget(node):
+            return node
+        case Stop(node):
+            return f"STOP, resume at {node}"
+        case Terminal():
+            return target.name
+
+
+def node_after(target: Target) -> str | None:
+    """Give the node that a target leads to, in this launch or in the next one."""
+    match target:
+        case NodeTarget(node) | Stop(node):
+            return node
+        case Terminal():
+            return None
 
 
 @frozen
@@ -275,3 +312,13 @@ class Plan:
     def patterns(self, node: str) -> tuple[str, ...]:
         """Give the exit patterns of *node* in the order of evaluation."""
         return tuple(one.pattern for one in self.rules[node])
+
+
+def transitions_most(branch: Branch) -> int:
+    """Count the transitions that a branch may write down: each node makes one."""
+    if not isinstance(branch, Graph):
+        return 0
+    return sum(
+        sum(map(transitions_most, node.branches)) if isinstance(node, SplitNode) else 1
+        for node in branch.nodes.values()
+    )

@@ -1,6 +1,6 @@
 """What a launch would do: the traversal engine, fed with successes that nobody had."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from itertools import count
 
@@ -9,9 +9,8 @@ from attrs import define, field, frozen
 from ...storage.commands import Advance, Advanced, Opened, StepStarted
 from ...storage.model.execution import (
     ExitCode,
-    NodeTarget,
     StepExecution,
-    Target,
+    Stop,
     TransitionKind,
 )
 from ...storage.model.partition import NewPartition
@@ -30,7 +29,7 @@ from .actions import (
     StepResult,
 )
 from .job_traversal import JobTraversal
-from .plan import DecisionNode, Plan
+from .plan import DecisionNode, Plan, target_text
 from .stepping import Stepping
 from .traversal import BranchTraversal, Traversal
 
@@ -44,6 +43,8 @@ class Verdict(StrEnum):
     """A decision whose answer is kept."""
     ASK = "ask"
     """A decision that is asked: from here on nothing is known."""
+    REPEAT = "repeat"
+    """A node that would be run once more: how often, nobody knows."""
 
 
 @frozen
@@ -53,6 +54,7 @@ class PreviewedNode:
     node: str
     verdict: Verdict
     why: str
+    visit: int = 1
 
 
 @frozen(kw_only=True)
@@ -66,7 +68,8 @@ class Preview:
     nodes: tuple[PreviewedNode, ...]
     """In the order in which the attempt would come by."""
     ends: BatchStatus | None
-    """How the job would end; None where a decision has to be asked first."""
+    """How the job would end; None where a decision has to be asked first, and where the
+    flow goes round."""
     why: str | None
     """Why it would not complete."""
     continuations: tuple[tuple[str, str, str], ...]
@@ -93,14 +96,24 @@ class _Walk:
     nodes: list[PreviewedNode] = field(factory=list)
     continuations: list[tuple[str, str, str]] = field(factory=list)
     ids: Iterator[int] = field(factory=lambda: count(1))
+    why: str | None = None
+    """Where a stop lets the next launch go on."""
+    ran: set[str] = field(factory=set)
+    """Nodes that would be run."""
+    latest: Mapping[tuple[str, int], StepExecution] = field(init=False)
+
+    @latest.default
+    def _by_visit(self) -> Mapping[tuple[str, int], StepExecution]:
+        return {(one.node, one.visit): one for one in self.opened.snapshot.steps}
 
     def result(self) -> Preview:
         engine = JobTraversal(self.plan, self.opened, 0, self.parameters, lambda: 1)
         end = self._end_of(engine)
         ends = why = None
         if isinstance(end, Finished):
-            ends, failure = end.status, end.failure
-            why = None if failure is None else failure.message or failure.code
+            ends, failure, why = end.status, end.failure, self.why
+            if failure is not None:
+                why = failure.message or failure.code
         return Preview(
             job=self.plan.job,
             attempt=self.opened.attempt,
@@ -112,13 +125,36 @@ class _Walk:
             continuations=tuple(self.continuations),
         )
 
+    def _add(self, node: str, verdict: Verdict, why: str, visit: int) -> None:
+        self.nodes.append(PreviewedNode(node, verdict, why, visit))
+
+    def _repeats(self, action: Action) -> bool:
+        """Tell whether a node would be run that has been run before, in a loop."""
+        match action:
+            case RunStep(step):
+                node, visit = step.node.id, step.visit
+            case RunSplit(split, branches):
+                node, visit = split.id, branches[0].visit
+            case RunPartitions(divided, visit=visit):
+                node = divided.id
+            case _:
+                return False
+        if node in self.ran:
+            reason = "the flow goes round, and nobody knows how often"
+            self._add(node, Verdict.REPEAT, reason, visit)
+            return True
+        self.ran.add(node)
+        return False
+
     def _end_of(self, engine: Traversal) -> Finished | Ended | None:
-        """Go to the end; None where a decision has to be asked first."""
+        """Go to the end; None where nobody knows how it goes on."""
         action = engine.begin()
         while not isinstance(action, Finished | Ended):
+            if self._repeats(action):
+                return None
             match action:
-                case Decide(node):
-                    self._ask(node)
+                case Decide(node, visit=visit):
+                    self._ask(node, visit)
                     return None
                 case RunSplit(branches=branches):
                     ends = list(map(self._branch, branches))
@@ -134,11 +170,11 @@ class _Walk:
                     action = self._followed(engine, action)
         return action
 
-    def _ask(self, node: DecisionNode) -> None:
+    def _ask(self, node: DecisionNode, visit: int) -> None:
         reason = "it has no answer yet for what it would be asked about"
-        self.nodes.append(PreviewedNode(node.id, Verdict.ASK, reason))
+        self._add(node.id, Verdict.ASK, reason, visit)
         self.continuations += [
-            (node.id, one.pattern, _name(one.target))
+            (node.id, one.pattern, target_text(one.target))
             for one in self.plan.rules[node.id]
         ]
 
@@ -151,24 +187,25 @@ class _Walk:
             for step in end.result.steps:
                 if step.reused:
                     why = "it has completed"
-                    self.nodes.append(PreviewedNode(step.node, Verdict.REUSE, why))
+                    self._add(step.node, Verdict.REUSE, why, step.visit)
         return end.result
 
     def _partitions(self, action: RunPartitions) -> list[LineResult]:
         node, left = action.node, len(action.partitions)
-        why = self._why(node.id)
-        every = len(self.opened.snapshot.partitions_of(node.id)) or left
+        why = self._why(node.id, action.visit)
+        snapshot = self.opened.snapshot
+        every = len(snapshot.partitions_of(node.id, action.visit)) or left
         if left < every:
             why = f"{every - left} of its {every} partitions have completed"
-        self.nodes.append(PreviewedNode(node.id, Verdict.RUN, why))
+        self._add(node.id, Verdict.RUN, why, action.visit)
         code = ExitCode.COMPLETED
         return [LineResult(status=BatchStatus.COMPLETED, exit_code=code)] * left
 
     def _followed(self, engine: Stepping, action: Action) -> Action:
         match action:
             case RunStep(step):
-                node = step.node.id
-                self.nodes.append(PreviewedNode(node, Verdict.RUN, self._why(node)))
+                node, visit = step.node.id, step.visit
+                self._add(node, Verdict.RUN, self._why(node, visit), visit)
                 return engine.stepped(
                     StepResult(
                         status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED
@@ -183,16 +220,26 @@ class _Walk:
         raise AssertionError(f"{action} is not followed")
 
     def _note(self, command: Advance) -> None:
+        folded = None if command.finish is None else command.finish.decision
+        for made in (folded, *command.decisions):
+            if made is not None and isinstance(made.target, Stop):
+                self.why = f"the next launch goes on at {made.target.resume_at!r}"
         for one in command.decisions:
             if one.kind is TransitionKind.COMPLETED_STEP_REUSE:
-                why = "it has completed"
-                self.nodes.append(PreviewedNode(one.source, Verdict.REUSE, why))
+                why = self._reused(one.source, one.visit)
+                self._add(one.source, Verdict.REUSE, why, one.visit)
             elif one.kind is TransitionKind.DECIDER:
                 why = f"it answered {one.outcome} to the same input"
-                self.nodes.append(PreviewedNode(one.source, Verdict.KEEP, why))
+                self._add(one.source, Verdict.KEEP, why, one.visit)
 
-    def _why(self, node: str) -> str:
-        latest = self._latest(node)
+    def _reused(self, node: str, visit: int) -> str:
+        latest = self.latest.get((node, visit))
+        if latest is None or latest.status is BatchStatus.COMPLETED:
+            return "it has completed"
+        return f"it {latest.status} before, and the job stopped there"
+
+    def _why(self, node: str, visit: int) -> str:
+        latest = self.latest.get((node, visit))
         if latest is None:
             return "it has not run yet"
         if latest.status is BatchStatus.COMPLETED:
@@ -203,16 +250,6 @@ class _Walk:
             )
         return f"it {latest.status} before"
 
-    def _latest(self, node: str) -> StepExecution | None:
-        for step in self.opened.snapshot.steps:
-            if step.node == node:
-                return step
-        return None
-
 
 def _any_plan(count: int) -> list[NewPartition]:
     return [NewPartition(f"{number:04}", "{}") for number in range(count)]
-
-
-def _name(target: Target) -> str:
-    return target.node if isinstance(target, NodeTarget) else target.name

@@ -56,11 +56,18 @@ class Stepping:
         """What this attempt came by so far, in order."""
         self._history = history
         self._draft = draft
+        self._visit = 1
+        """Of the node where it is."""
         self._open: OpenStep | None = None
         self._closing: OpenStep | None = None
         self._sent: Sent | None = None
         self._stopping = False
         self._ended = False
+
+    @property
+    def visit(self) -> int:
+        """Which visit it is of the node where it is."""
+        return self._visit
 
     # What the actor calls
 
@@ -147,7 +154,7 @@ class Stepping:
         continued = latest if latest is not None and not latest.completed else None
         if continued is not None and not node.restartable:
             return self._not_started(StepNotRestartable(node.id, continued.status))
-        if self._history.starts(node.id) >= node.start_limit:
+        if self._history.begun.count(node.id, self._visit) >= node.start_limit:
             return self._not_started(StartLimitReached(node.id, node.start_limit))
         inherit = None if continued is None else continued.step_id
 
@@ -160,7 +167,7 @@ class Stepping:
         return self._commit(then, start=self._next_step(node, inherit))
 
     def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
-        return next_step(node, inherit)
+        return next_step(node, inherit, visit=self._visit)
 
     def _starting(self, node: StepNode) -> bool:
         """Tell whether listeners come between the step's row and its beginning."""
@@ -173,10 +180,11 @@ class Stepping:
         step = OpenStep(
             node,
             row.step_id,
-            self._history.count_start(node.id),
+            self._history.begun.add(node.id, self._visit),
             BatchStatus.STARTING if starting else BatchStatus.STARTED,
             0 if starting else 1,
-            spent=self._history.spent(node.id, row.at),
+            spent=self._history.begun.spent(node.id, self._visit, row.at),
+            visit=self._visit,
         )
         if continued is not None:
             step.counts = continued.counts

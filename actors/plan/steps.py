@@ -6,7 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from attrs import field, frozen
 
-from ...storage.model.execution import Terminal
+from ...storage.model.execution import End
 from ...storage.model.names import NameKind, check_name
 from .converters import list_of, targets_if_any
 
@@ -147,10 +147,14 @@ class Step:
         work: A tasklet (``async def f(ctx)``, or ``def f(ctx)`` for a thread; it is
             given a `StepContext`, and returns None or an ``Exit``) or a ``Chunk``.
         name: A label for people; the id unless given.
-        then: Maps exit patterns to a node id, COMPLETE, FAIL or STOP. In a pattern
-            ``*`` is any text and ``?`` one character; the more specific pattern wins.
+        then: Maps exit patterns to a node id, COMPLETE, FAIL, STOP or a ``Stop``. In a
+            pattern ``*`` is any text and ``?`` one character; the more specific pattern
+            wins.
         start_limit: How often the step may be started within one instance of the job,
-            1 to 2^32 - 1. None: as often as needed.
+            1 to 2^32 - 1; in a loop, each visit. None: as often as needed.
+        visit_limit: How often an attempt may come to the node, 1 to 100,000; needed on
+            every way that leads back to where it began. None: once, or as often as
+            such a node allows. A visit too many fails the job.
         allow_start_if_complete: Whether a restart runs the step again although it had
             completed.
         restartable: False keeps a step that began in an earlier attempt and did not
@@ -176,10 +180,11 @@ class Step:
     id: str
     work: Function | Chunk
     name: str | None = field(default=None, kw_only=True)
-    then: Mapping[str, str | Terminal] | None = field(
+    then: Mapping[str, str | End] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False
     )
     start_limit: int | None = field(default=None, kw_only=True)
+    visit_limit: int | None = field(default=None, kw_only=True)
     allow_start_if_complete: bool = field(default=False, kw_only=True)
     restartable: bool = field(default=True, kw_only=True)
     listeners: tuple[StepListener, ...] = field(

@@ -7,15 +7,17 @@ command wherever that order allows it. A job and a branch of a split are walked 
 """
 
 from collections.abc import Sequence
+from functools import partial
+from typing import TypeAlias
 
-from attrs import frozen
+from attrs import evolve
 
-from ...storage.commands import JobEnd
-from ...storage.model import digests
+from ...storage.commands import Advanced, JobEnd
 from ...storage.model.execution import (
     DecisionRef,
     Failure,
     NodeTarget,
+    Stop,
     Target,
     Terminal,
     TransitionKind,
@@ -32,42 +34,33 @@ from .actions import (
     StepReport,
     StepResult,
 )
+from .attempt import Attempt
 from .dividing import Dividing
 from .draft import Draft
-from .failures import FlowFailures, StartRefusal
-from .history import History
-from .joining import joined
+from .failures import StartRefusal
+from .history import Answer
+from .joining import joined, recalled
 from .plan import (
     Branch,
     DecisionNode,
     Graph,
     PartitionedNode,
-    Plan,
+    PlanNode,
     SplitNode,
     StepNode,
+    resumed,
+    transitions_most,
 )
 from .stepping import exit_of
+
+Way: TypeAlias = NodeTarget | Action
+"""The next node, or what has to be done before there is one."""
 
 _STATUSES = {
     Terminal.COMPLETE: BatchStatus.COMPLETED,
     Terminal.STOP: BatchStatus.STOPPED,
     Terminal.FAIL: BatchStatus.FAILED,
 }
-
-
-@frozen(kw_only=True)
-class Attempt:
-    """What all engines of one attempt at an instance have in common."""
-
-    plan: Plan
-    history: History
-    failures: FlowFailures
-    """Makes the failures of routing."""
-    ids: tuple[int, int]
-    """Of the execution and its owner."""
-    instance_id: int
-    parameters: bytes
-    """The projection digest of the launch parameters."""
 
 
 class Traversal(Dividing):
@@ -80,13 +73,15 @@ class Traversal(Dividing):
     Args:
         attempt: That it is a part of.
         draft: Of its own commands.
+        visit: Of its nodes, until it comes to one more often.
     """
 
     records = True
     """Whether its transitions are written down."""
 
-    def __init__(self, attempt: Attempt, draft: Draft) -> None:
+    def __init__(self, attempt: Attempt, draft: Draft, visit: int = 1) -> None:
         super().__init__(attempt.history, attempt.failures, attempt.ids, draft)
+        self._visit = visit
         self._attempt = attempt
         self._plan = attempt.plan
         self._preceding: LatestRow | None = None
@@ -97,34 +92,22 @@ class Traversal(Dividing):
 
     def decided(self, node: DecisionNode, code: str) -> Action:
         """Take in a decider's answer."""
-        return self._decide(node, code, None)
+        return self._go(self._decide(node, code, None))
 
     def joined(self, branches: Sequence[LineResult]) -> Action:
         """Take in what came of all branches of the split, in declared order."""
         node, self._splitting = self._splitting, None
         assert node is not None, "no split was to be run"
         for branch in branches:
-            self.steps.extend(branch.steps)
+            self.steps.extend(step.brief() for step in branch.steps)
             self.partitions.extend(branch.partitions)
         result = joined(node, self._plan.fingerprint, self._history, branches)
         if result.status is BatchStatus.STOPPED:
             return self._stopped(result.failure, result.exit_code)
         if result.status is BatchStatus.UNKNOWN:
             return self._end(result.status, result.failure, result.exit_code)
-        self._preceding, self._split = None, result
-        target = self._plan.select(node.join, result.exit_code)
-        if target is None:
-            return self._unmapped(node.join, result.exit_code)
-        known = self._history.answer(node.join, result.digest)
-        self._draft.decide(
-            node.join,
-            TransitionKind.SPLIT_AGGREGATE,
-            result.exit_code,
-            target,
-            digest=result.digest,
-            reused=None if known is None else known[1],
-        )
-        return self._arrive(target, node.join, result)
+        known = self._history.answer(node.join, self._visit, result.digest)
+        return self._go(self._meet(node, result, known))
 
     def refused(self, failure: Failure) -> Action:
         """Take in that a decider or a job listener failed: so does the whole."""
@@ -140,31 +123,51 @@ class Traversal(Dividing):
         """Come to the end because of a stop; *code* is of the node that heeded it."""
         return self._end(BatchStatus.STOPPED, failure, code)
 
+    # Nodes
+
+    def _go(self, way: Way) -> Action:
+        """Pass by whatever an earlier attempt has settled."""
+        while isinstance(way, NodeTarget):
+            if self._stopping:
+                return self._stopped()
+            if self._draft.full:
+                return self._commit(partial(self._further, way))
+            way = self._enter(way.node)
+        return way
+
+    def _further(self, way: Way, _: Advanced) -> Action:
+        return self._go(way)
+
+    def _enter(self, node_id: str) -> Way:
+        node = self._plan.every[node_id]
+        refused = self._come_to(node)
+        if refused is not None:
+            return refused
+        if isinstance(node, DecisionNode):
+            return self._enter_decision(node)
+        if isinstance(node, SplitNode):
+            return self._enter_split(node)
+        assert isinstance(node, StepNode | PartitionedNode)
+        return self._enter_step(node)
+
+    def _come_to(self, node: PlanNode) -> Action | None:
+        """Find out which visit of a node it is; give what comes instead of it, if any."""
+        return None
+
     # Steps
 
-    def _enter(self, node_id: str) -> Action:
-        while not self._stopping:
-            node = self._plan.every[node_id]
-            if isinstance(node, DecisionNode):
-                return self._enter_decision(node)
-            if isinstance(node, SplitNode):
-                return self._enter_split(node)
-            assert isinstance(node, StepNode | PartitionedNode)
-            latest = self._history.latest(node_id)
-            reusable = latest is not None and latest.completed
-            if latest is None or not reusable or node.allow_start_if_complete:
-                if isinstance(node, PartitionedNode):
-                    return self._divide(node, latest)
-                return self._start(node, latest)
-            target = self._reuse(node, latest)
-            if target is None:
-                return self._unmapped(node.id, latest.exit_code)
-            if isinstance(target, Terminal):
-                return self._arrive(target, node.id, _completed(latest.exit_code))
-            node_id = target.node
-        return self._stopped()
+    def _enter_step(self, node: StepNode | PartitionedNode) -> Way:
+        latest = self._history.latest(node.id, self._visit)
+        if latest is not None and latest.resumed:
+            return self._reuse(node, latest)
+        if latest is None or not latest.completed or node.allow_start_if_complete:
+            if isinstance(node, PartitionedNode):
+                return self._divide(node, latest)
+            return self._start(node, latest)
+        return self._reuse(node, latest)
 
     def _after(self, row: LatestRow, result: StepResult) -> Action:
+        self.steps[-1] = self.steps[-1].brief()
         if result.status is BatchStatus.STOPPED:
             return self._stopped(result.failure, result.exit_code)
         if result.status is BatchStatus.UNKNOWN:
@@ -175,33 +178,43 @@ class Traversal(Dividing):
             return self._unmapped(row.node, result.exit_code)
         if self.records:
             self._draft.fold(target)
-        return self._arrive(target, row.node, result)
+        return self._go(self._arrive(target, row.node, result))
 
     def _select(self, node: str, status: BatchStatus, code: str) -> Target | None:
         """Say where a step leads that is COMPLETED or FAILED."""
         return self._plan.select(node, code)
 
-    def _reuse(
-        self, node: StepNode | PartitionedNode, latest: LatestRow
-    ) -> Target | None:
+    def _reuse(self, node: StepNode | PartitionedNode, latest: LatestRow) -> Way:
         self._preceding, self._split = latest, None
-        self.steps.append(StepReport(latest, reused=True))
+        self._history.pass_by(latest)
+        self.steps.append(StepReport(latest, reused=True).brief())
         target = self._select(node.id, latest.status, latest.exit_code)
-        if target is not None and self.records:
+        if target is None:
+            return self._unmapped(node.id, latest.exit_code)
+        target = resumed(target)
+        if self.records:
             self._draft.decide(
                 node.id,
                 TransitionKind.COMPLETED_STEP_REUSE,
                 latest.exit_code,
                 target,
                 digest=self._history.digest(latest),
+                visit=self._visit,
                 step_id=latest.step_id,
                 reused=latest.decision,
             )
-        return target
+        return self._arrive(target, node.id, _completed(latest.exit_code))
 
     # Splits
 
-    def _enter_split(self, node: SplitNode) -> Action:
+    def _enter_split(self, node: SplitNode) -> Way:
+        stop = self._history.answer(node.join, self._visit, None)
+        if stop is not None:
+            lines = recalled(node, self._history, self._visit)
+            result = joined(node, self._plan.fingerprint, self._history, lines)
+            for line in lines:
+                self.steps.extend(step.brief() for step in line.steps)
+            return self._meet(node, evolve(result, exit_code=stop[0]), stop)
         if self._draft.empty:
             return self._fork(node)
         return self._commit(lambda _: self._fork(node))
@@ -213,56 +226,67 @@ class Traversal(Dividing):
         return RunSplit(node, tuple(map(self._branch, node.branches)))
 
     def _branch(self, branch: Branch) -> "BranchTraversal":
-        draft = self._draft.reserve(_transitions_most(branch))
+        draft = self._draft.reserve(transitions_most(branch))
         if not isinstance(branch, Graph):
-            return LineTraversal(self._attempt, draft, branch)
-        engine = BranchTraversal(self._attempt, draft, branch.entry)
+            return LineTraversal(self._attempt, draft, branch, self._visit)
+        engine = BranchTraversal(self._attempt, draft, branch.entry, self._visit)
         # A decision at its beginning looks back on what came before the split.
         engine._preceding, engine._split = self._preceding, self._split
         return engine
 
+    def _meet(self, node: SplitNode, result: SplitResult, known: Answer | None) -> Way:
+        self._preceding, self._split = None, result
+        target = self._plan.select(node.join, result.exit_code)
+        if target is None:
+            return self._unmapped(node.join, result.exit_code)
+        if known is not None:
+            target = resumed(target)
+        self._draft.decide(
+            node.join,
+            TransitionKind.SPLIT_AGGREGATE,
+            result.exit_code,
+            target,
+            digest=result.digest,
+            visit=self._visit,
+            reused=None if known is None else known[1],
+        )
+        return self._arrive(target, node.join, result)
+
     # Decisions
 
-    def _enter_decision(self, node: DecisionNode) -> Action:
-        known = self._history.answer(node.id, self._input_of(node))
+    def _enter_decision(self, node: DecisionNode) -> Way:
+        known = self._history.answer(node.id, self._visit, self._input_of(node))
         if known is not None:
             return self._decide(node, *known)
         if self._draft.empty:
-            return Decide(node, self._preceding, self._split)
+            return self._ask(node)
         return self._commit(lambda _: self._ask(node))
 
     def _ask(self, node: DecisionNode) -> Action:
         if self._stopping:
             return self._stopped()
-        return Decide(node, self._preceding, self._split)
+        return Decide(node, self._preceding, self._split, self._visit)
 
     def _input_of(self, node: DecisionNode) -> bytes:
         before = self._preceding
         preceding = None if self._split is None else self._split.digest
         if before is not None:
             preceding = self._history.digest(before)
-        return digests.decider_input(
-            self._plan.fingerprint,
-            node.id,
-            node.revision,
-            node.input_version,
-            self._attempt.instance_id,
-            self._attempt.parameters,
-            preceding,
-        )
+        return self._attempt.decider_input(node, self._visit, preceding)
 
-    def _decide(
-        self, node: DecisionNode, code: str, reused: DecisionRef | None
-    ) -> Action:
+    def _decide(self, node: DecisionNode, code: str, reused: DecisionRef | None) -> Way:
         target = self._plan.select(node.id, code)
         if target is None:
             return self._unmapped(node.id, code)
+        if reused is not None:
+            target = resumed(target)
         self._draft.decide(
             node.id,
             TransitionKind.DECIDER,
             code,
             target,
             digest=self._input_of(node),
+            visit=self._visit,
             reused=reused,
         )
         return self._arrive(target, node.id, _completed(code))
@@ -271,10 +295,11 @@ class Traversal(Dividing):
 
     def _arrive(
         self, target: Target, source: str, result: StepResult | SplitResult
-    ) -> Action:
+    ) -> Way:
         if isinstance(target, NodeTarget):
-            return self._enter(target.node)
-        status, failure = _STATUSES[target], None
+            return target
+        end = Terminal.STOP if isinstance(target, Stop) else target
+        status, failure = _STATUSES[end], None
         if target is Terminal.FAIL:
             failure = self._failure_of(source, result.failure)
         # What is routed to another end than its own gives no exit code to it.
@@ -303,16 +328,6 @@ def _completed(code: str) -> StepResult:
     return StepResult(status=BatchStatus.COMPLETED, exit_code=code)
 
 
-def _transitions_most(branch: Branch) -> int:
-    """Count the transitions that a branch may write down: each node makes one."""
-    if not isinstance(branch, Graph):
-        return 0
-    return sum(
-        sum(map(_transitions_most, node.branches)) if isinstance(node, SplitNode) else 1
-        for node in branch.nodes.values()
-    )
-
-
 class BranchTraversal(Traversal):
     """One attempt's way through one branch of a split.
 
@@ -320,15 +335,16 @@ class BranchTraversal(Traversal):
         attempt: That it is a part of; each branch touches its own nodes only.
         draft: Of its own commands.
         entry: Its first node.
+        visit: Of the split.
     """
 
-    def __init__(self, attempt: Attempt, draft: Draft, entry: str) -> None:
-        super().__init__(attempt, draft)
+    def __init__(self, attempt: Attempt, draft: Draft, entry: str, visit: int) -> None:
+        super().__init__(attempt, draft, visit)
         self._entry = entry
 
     def begin(self) -> Action:
         """Give the first action."""
-        return self._enter(self._entry)
+        return self._go(NodeTarget(self._entry))
 
     def _failure_of(self, source: str, failure: Failure | None) -> Failure:
         # Whatever it leads to in the end gives it an id of its own.
@@ -367,14 +383,15 @@ class LineTraversal(BranchTraversal):
         attempt: That it is a part of.
         draft: Of its own commands.
         steps: Of the branch.
+        visit: Of the split.
     """
 
     records = False
 
     def __init__(
-        self, attempt: Attempt, draft: Draft, steps: Sequence[StepNode]
+        self, attempt: Attempt, draft: Draft, steps: Sequence[StepNode], visit: int
     ) -> None:
-        super().__init__(attempt, draft, steps[0].id)
+        super().__init__(attempt, draft, steps[0].id, visit)
         ways: list[Target] = [NodeTarget(step.id) for step in steps[1:]]
         ways.append(Terminal.COMPLETE)
         self._ways = {step.id: way for step, way in zip(steps, ways, strict=True)}

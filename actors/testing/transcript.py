@@ -17,7 +17,7 @@ from ...storage.commands import (
     Question,
     StepEnd,
 )
-from ...storage.model.execution import NodeTarget, Target
+from ...storage.model.execution import NodeTarget, Stop, Target, Terminal
 
 
 def describe(batch: Sequence[Command[Any]]) -> str:
@@ -71,7 +71,11 @@ def _start(step: NextStep) -> str:
 
 
 def name(target: Target) -> str:
-    """Spell a target as in a definition: a node in quotes, a terminal in capitals."""
-    if isinstance(target, NodeTarget):
-        return repr(target.node)
-    return target.name
+    """Spell a target as in a definition."""
+    match target:
+        case NodeTarget(node):
+            return repr(node)
+        case Stop(node):
+            return f"Stop(resume_at={node!r})"
+        case Terminal():
+            return target.name

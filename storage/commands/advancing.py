@@ -104,6 +104,15 @@ class Advance(Command["Advanced"]):
         """Whether user code writes within the transaction."""
         return self.write is not None
 
+    @property
+    def first_visit(self) -> bool:
+        """Whether a decision is one of a node's first visit.
+
+        Then their numbers must not be those of transitions in step rows either. For
+        later visits that is not looked up: they come in loops, whose rows are many.
+        """
+        return any(one.visit == 1 for one in self.decisions)
+
 
 @frozen
 class Advanced:

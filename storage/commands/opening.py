@@ -71,7 +71,7 @@ class Snapshot:
     decisions: tuple[Decision, ...] = ()
     """Of deciders and joins, newest first."""
     partitions: tuple[PartitionExecution, ...] = ()
-    """The latest plan of each node that has one, by manager and ordinal."""
+    """The latest plan of each node and visit that has one, by manager and ordinal."""
     since: int | None = None
     """When the first was made of the attempts that died one after the other, up to now;
     None when the latest one ended by itself."""
@@ -79,9 +79,12 @@ class Snapshot:
     """(node, visit, when its first row was made) of steps that these attempts left open
     and that have not ended since, sorted."""
 
-    def partitions_of(self, node: str) -> tuple[PartitionExecution, ...]:
+    def partitions_of(
+        self, node: str, visit: int = 1
+    ) -> tuple[PartitionExecution, ...]:
         """Give the latest plan of a node; empty when it has none."""
-        return tuple(one for one in self.partitions if one.node == node)
+        key = node, visit
+        return tuple(one for one in self.partitions if (one.node, one.visit) == key)
 
 
 @frozen(kw_only=True)

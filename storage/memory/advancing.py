@@ -115,9 +115,10 @@ def _check_decisions(
     if finished is not None and folded is not None:
         added.add(folded.sequence)
         freed = None if finished.decision is None else finished.decision.sequence
+    checked = command.first_visit
     for decision in command.decisions:
         sequence = decision.sequence
-        taken = sequence in execution.folded and sequence != freed
+        taken = checked and sequence in execution.folded and sequence != freed
         if taken or sequence in execution.decisions or sequence in added:
             raise DuplicateStep(decision.source)
         if decision.step_id is not None and decision.step_id not in tables.steps:

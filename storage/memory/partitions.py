@@ -87,12 +87,13 @@ def close_partitions(tables: Tables, execution: ExecutionRow) -> None:
 def latest_plans(
     tables: Tables, instance: InstanceRow
 ) -> tuple[PartitionExecution, ...]:
-    """Give the latest plan of each node of an instance."""
-    managers: dict[str, int] = {}
+    """Give the latest plan of each node and visit of an instance."""
+    managers: dict[tuple[str, int], int] = {}
     for execution in instance.executions:
         for step in execution.steps.values():
             if tables.partitions.get(step.id):
-                managers[step.node] = max(step.id, managers.get(step.node, 0))
+                key = step.node, step.visit
+                managers[key] = max(step.id, managers.get(key, 0))
     return tuple(
         tables.partitions[manager][ordinal]
         for manager in sorted(managers.values())

@@ -200,6 +200,7 @@ def _pending(
     return PartitionExecution(
         manager_id=manager.id,
         node=manager.node,
+        visit=manager.visit,
         ordinal=ordinal,
         key=planned.key,
         context=planned.context,

@@ -67,6 +67,7 @@ def decider_input(
     instance_id: int,
     parameters: bytes,
     preceding: bytes | None,
+    visit: int = 1,
 ) -> bytes:
     """Digest all that a decider may depend on; equal input, equal decision.
 
@@ -79,6 +80,7 @@ def decider_input(
         parameters: The projection digest of the launch parameters.
         preceding: The step input digest of the preceding step, or the aggregate digest
             of the split whose join precedes, if there is one.
+        visit: Which visit of the decision it is; the first one adds nothing.
     """
     parts = [
         b"oxide-batch.decider-input.v1\0",
@@ -91,6 +93,8 @@ def decider_input(
     ]
     if preceding is not None:
         parts.append(preceding)
+    if visit > 1:
+        parts.append(_u64(visit))
     return sha256(b"".join(parts)).digest()
 
 

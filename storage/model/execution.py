@@ -100,7 +100,22 @@ class NodeTarget:
     node: str
 
 
-Target = NodeTarget | Terminal
+@frozen
+class Stop:
+    """Target of a transition: the job ends STOPPED, and is continued elsewhere.
+
+    The next launch of the instance goes on at the node ``resume_at``. What led here is
+    not run or asked again; steps before it are reused, or run, as in any restart.
+
+    Args:
+        resume_at: Id of a node.
+    """
+
+    resume_at: str
+
+
+End = Terminal | Stop
+Target = NodeTarget | End
 
 
 @frozen

@@ -43,6 +43,8 @@ class PartitionExecution:
     manager_id: int
     node: str
     """Of the manager."""
+    visit: int = 1
+    """Of the manager."""
     ordinal: int
     key: str = field(repr=False)
     context: str = field(repr=False)

@@ -28,6 +28,7 @@ class _Shape:
     begin: bool
     finish: BatchStatus | None
     decisions: bool
+    first_visit: bool
     start: bool
     inherit: bool
     limited: bool
@@ -59,6 +60,7 @@ def advance_statement(command: Advance) -> Compact[Advanced] | None:
         begin=command.begin is not None,
         finish=None if finish is None else finish.status,
         decisions=bool(command.decisions),
+        first_visit=command.first_visit,
         start=start is not None,
         inherit=start is not None and start.inherit is not None,
         limited=start is not None and start.limit < UNLIMITED,
@@ -114,7 +116,7 @@ def _advance_text(shape: _Shape) -> str:
     if shape.publish:
         chain.add("published", _publish_part(numbers))
     if shape.decisions:
-        chain.add("decided", _decision_part(chain.last, finished, numbers))
+        chain.add("decided", _decision_part(shape, chain.last, finished, numbers))
         chain.add("all_decided", "SELECT 1 FROM decided HAVING count(*) > 0")
     if shape.end is not None:
         chain.add("ended", _end_part(shape.end, chain.last, numbers))
@@ -240,19 +242,22 @@ _BRACES = str.maketrans("[]", "{}")
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
 
 
-def _decision_part(before: str, finished: str, numbers: Numbers) -> str:
+def _decision_part(shape: _Shape, before: str, finished: str, numbers: Numbers) -> str:
     names = numbers.take(len(_DECISION_TYPES))
     arrays = ", ".join(
         f"{name}::{kind}[]" for name, kind in zip(names, _DECISION_TYPES, strict=True)
     )
     sequences, cited = f"{names[0]}::bigint[]", f"{names[3]}::bigint[]"
+    unfolded = (
+        "NOT EXISTS (SELECT 1 FROM triolet.step "
+        f"WHERE execution_id = fence.id AND decision_sequence = ANY ({sequences}) "
+        f"AND id IS DISTINCT FROM {finished}::bigint) AND "
+    )
     return (
         "INSERT INTO triolet.decision "
         f"SELECT fence.id, new.*, {AT} FROM {_rows(before)}, "
-        f"unnest({arrays}) AS new WHERE NOT EXISTS (SELECT 1 FROM triolet.step "
-        f"WHERE execution_id = fence.id AND decision_sequence = ANY ({sequences}) "
-        f"AND id IS DISTINCT FROM {finished}::bigint) "
-        f"AND NOT EXISTS (SELECT 1 FROM unnest({cited}) AS cited(id) "
+        f"unnest({arrays}) AS new WHERE {unfolded * shape.first_visit}"
+        f"NOT EXISTS (SELECT 1 FROM unnest({cited}) AS cited(id) "
         "LEFT JOIN triolet.step ON step.id = cited.id "
         "WHERE cited.id IS NOT NULL AND step.id IS NULL) RETURNING 1"
     )

@@ -73,7 +73,11 @@ def advance(db: Session, command: Advance, now: int) -> Waits[Advanced]:
         yield from _begin(db, command.execution_id, command.begin, now)
     if command.finish is not None:
         yield from _finish(db, command, command.finish, now)
+    taken = _TAKEN if command.first_visit else _TAKEN_APART
     for decision in command.decisions:
+        values = (command.execution_id, decision.sequence)
+        if _is_folded(command, decision) or (yield from db.fetch(taken, values)):
+            raise DuplicateStep(decision.source)
         yield from _decide(db, command.execution_id, decision, now)
     started = None
     if command.start is not None:
@@ -126,9 +130,11 @@ def _finish(db: Session, command: Advance, finish: StepEnd, now: int) -> Waits[N
     raise InternalError("a step's end matched no row")
 
 
+_TAKEN_APART = (
+    "SELECT 1 FROM triolet.decision WHERE execution_id = $1 AND sequence = $2"
+)
 _TAKEN = (
-    "SELECT 1 FROM triolet.decision WHERE execution_id = $1 AND sequence = $2 "
-    "UNION ALL SELECT 1 FROM triolet.step WHERE execution_id = $1 "
+    f"{_TAKEN_APART} UNION ALL SELECT 1 FROM triolet.step WHERE execution_id = $1 "
     "AND decision_sequence = $2"
 )
 _CITED = "SELECT 1 FROM triolet.step WHERE id = $1"
@@ -138,11 +144,15 @@ _DECIDE = (
 )
 
 
+def _is_folded(command: Advance, decision: NewDecision) -> bool:
+    """Tell whether the number is that of the result's own transition."""
+    folded = None if command.finish is None else command.finish.decision
+    return folded is not None and folded.sequence == decision.sequence
+
+
 def _decide(
     db: Session, execution_id: int, decision: NewDecision, now: int
 ) -> Waits[None]:
-    if (yield from db.fetch(_TAKEN, (execution_id, decision.sequence))):
-        raise DuplicateStep(decision.source)
     cited = decision.step_id
     if cited is not None and not (yield from db.fetch(_CITED, (cited,))):
         raise StepUnknown(cited)

@@ -118,9 +118,9 @@ PLANS = (
     f"{PARTITION} WHERE p.manager_id IN (SELECT max(p2.manager_id) "
     "FROM triolet.partition p2 JOIN triolet.step s2 ON s2.id = p2.manager_id "
     "JOIN triolet.execution e2 ON e2.id = s2.execution_id "
-    "WHERE e2.instance_id = $1 GROUP BY s2.node) ORDER BY p.manager_id, p.ordinal"
+    "WHERE e2.instance_id = $1 GROUP BY s2.node, s2.visit) ORDER BY p.manager_id, p.ordinal"
 )
-"""The latest plan of each node of an instance."""
+"""The latest plan of each node and visit of an instance."""
 _OF_EXECUTION = (
     f"{PARTITION} WHERE s.execution_id = $1 ORDER BY p.manager_id, p.ordinal"
 )

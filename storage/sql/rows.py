@@ -89,7 +89,7 @@ FROM triolet.launch_request r
 PARTITION = """
 SELECT p.manager_id, s.node, p.ordinal, p.partition_key, p.context, p.status,
     p.exit_code, p.read_count, p.process_count, p.write_count, p.filter_count,
-    p.commit_count, p.rollback_count, p.worker_id, p.version
+    p.commit_count, p.rollback_count, p.worker_id, p.version, s.visit
 FROM triolet.partition p
 JOIN triolet.step s ON s.id = p.manager_id
 """
@@ -256,4 +256,5 @@ def partition_of(row: Row) -> PartitionExecution:
         counts=Counts(*row[7:13]),
         worker_id=row[13],
         version=row[14],
+        visit=row[15],
     )

@@ -34,7 +34,7 @@ from triolet.actors import (
     StepContext,
 )
 from triolet.actors.testing.scheduling import seeded_scheduling
-from triolet.storage.model.execution import NodeTarget, Terminal
+from triolet.storage.model.execution import Terminal
 
 Function: TypeAlias = Callable[..., Any]
 LAUNCHES = 3
@@ -199,10 +199,6 @@ class Build:
         return decide
 
 
-def _target(target: NodeTarget | Terminal) -> str:
-    return target.node if isinstance(target, NodeTarget) else target.name
-
-
 def _outcome(fork: Fork, random: Random | None, seed: int) -> object:
     store, build = Store(Clock()), Build(random)
     nodes = [Step("a", lambda ctx: None), *build.flow((fork,))]
@@ -225,7 +221,7 @@ def _outcome(fork: Fork, random: Random | None, seed: int) -> object:
     folded = [one.decision for one in dump.steps if one.decision is not None]
     made = [
         (one.execution_id, one.sequence, one.source, one.kind, one.outcome,
-         _target(one.target), one.reused)
+         str(one.target), one.reused)
         for one in (*folded, *dump.decisions)
     ]  # fmt: skip
     rows = [

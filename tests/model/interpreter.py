@@ -12,10 +12,12 @@ from attrs import define, field, frozen
 
 COMPLETE, FAIL, STOP = "COMPLETE", "FAIL", "STOP"
 TERMINALS = (COMPLETE, FAIL, STOP)
+RESUME = ">"
+"""Before a node id: the job stops, and the next launch goes on there."""
 LAUNCHES_MAX = 4
 
 Rules: TypeAlias = Mapping[str, str]
-"""From an exit pattern to a node id or one of the TERMINALS."""
+"""From an exit pattern to a node id, one of the TERMINALS, or RESUME and a node id."""
 
 
 class Odd(Enum):
@@ -29,6 +31,13 @@ class Odd(Enum):
 
 
 Outcome: TypeAlias = str | Odd
+Visit: TypeAlias = tuple[str, int]
+"""A node id, and how often the attempt has come to it."""
+
+
+def named(node: str, visit: int) -> str:
+    """Name a visit; the first one by its node alone."""
+    return node if visit == 1 else f"{node}.{visit}"
 
 
 @frozen(kw_only=True)
@@ -44,6 +53,8 @@ class StepSpec:
     """Whether it has listeners and keeps a state, which must not change the way."""
     script: tuple[Outcome, ...] = (Odd.NONE,)
     """Of the first invocation, the second, ...; the last one repeats itself."""
+    visits: int | None = None
+    """How often an attempt may come to it."""
 
 
 @frozen(kw_only=True)
@@ -53,6 +64,7 @@ class DecisionSpec:
     id: str
     rules: Rules = field(hash=False)
     script: tuple[Outcome, ...]
+    visits: int | None = None
 
 
 Spec: TypeAlias = StepSpec | DecisionSpec
@@ -70,7 +82,7 @@ class Launch:
     """What the launch came by, reused steps included."""
     decisions: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
-    """How often every step was started in the instance so far."""
+    """How often every visit of a step was started in the instance so far."""
 
 
 def fits(pattern: str, code: str) -> bool:
@@ -103,13 +115,19 @@ class Row:
     code: str
     cite: str | None
     """Names the decision that was made upon it."""
+    target: str | None
+
+    @property
+    def resumed(self) -> bool:
+        """Whether the job stopped upon it, to go on elsewhere."""
+        return self.target is not None and self.target.startswith(RESUME)
 
 
 @frozen
 class Answer:
     """A decider's answer that was followed."""
 
-    node: str
+    node: Visit
     preceding: int | None
     code: str
     target: str
@@ -121,8 +139,8 @@ class Interpreter:
     """One instance of a plan and what it has behind it."""
 
     nodes: tuple[Spec, ...]
-    latest: dict[str, Row] = field(factory=dict)
-    starts: dict[str, int] = field(factory=dict)
+    latest: dict[Visit, Row] = field(factory=dict)
+    starts: dict[Visit, int] = field(factory=dict)
     invocations: dict[str, int] = field(factory=dict)
     answers: list[Answer] = field(factory=list)
     rows: int = 0
@@ -153,30 +171,41 @@ class Interpreter:
             tuple(self.calls),
             tuple(self.steps),
             tuple(self.decisions),
-            tuple(f"{node}: {count}" for node, count in sorted(self.starts.items())),
+            tuple(
+                f"{named(*visit)}: {count}"
+                for visit, count in sorted(self.starts.items())
+            ),
         )
 
     def _walk(self) -> str:
         here = self.nodes[0].id
         preceding: Row | None = None
+        come_by: list[str] = []
         while True:
             node = next(one for one in self.nodes if one.id == here)
+            come_by.append(here)
+            visit = here, come_by.count(here)
+            if node.visits is not None and visit[1] > node.visits:
+                return "FAILED/FAILED (visit_limit_reached)"
             if isinstance(node, StepSpec):
-                row = self.latest.get(here)
-                if row is not None and row.status == "COMPLETED" and not node.again:
-                    target = self._reuse(node, row)
-                elif node.limit is not None and self._started(here) >= node.limit:
+                row = self.latest.get(visit)
+                done = row is not None and row.status == "COMPLETED" and not node.again
+                if row is not None and (done or row.resumed):
+                    target = self._reuse(node, visit, row)
+                elif node.limit is not None and self._started(visit) >= node.limit:
                     return "FAILED/FAILED (start_limit_reached)"
                 else:
-                    row, target = self._run(node)
+                    row, target = self._run(node, visit)
                 preceding = row
                 failure = "tasklet_failed" if row.status == "FAILED" else None
             else:
-                code, replayed = self._answer(node, preceding)
+                code, replayed = self._answer(node, visit, preceding)
                 if code is None:
                     return "FAILED/FAILED (decider_failed)"
-                target = self._follow(node, code, preceding, replayed)
+                target = self._follow(node, visit, code, preceding, replayed)
                 failure = None
+            if target is not None and target.startswith(RESUME):
+                return "STOPPED/STOPPED"
             match target:
                 case None:
                     return "FAILED/FAILED (unmapped_exit)"
@@ -188,8 +217,8 @@ class Interpreter:
                     return f"FAILED/FAILED ({failure or 'fail_terminal'})"
             here = target
 
-    def _started(self, node: str) -> int:
-        return self.starts.get(node, 0)
+    def _started(self, visit: Visit) -> int:
+        return self.starts.get(visit, 0)
 
     def _rules(self, step: StepSpec) -> Rules:
         if step.rules is not None:
@@ -203,55 +232,66 @@ class Interpreter:
         self.calls.append(node.id)
         return node.script[min(count, len(node.script) - 1)]
 
-    def _run(self, step: StepSpec) -> tuple[Row, str | None]:
-        self.starts[step.id] = self._started(step.id) + 1
+    def _run(self, step: StepSpec, visit: Visit) -> tuple[Row, str | None]:
+        self.starts[visit] = self._started(visit) + 1
         outcome = self._call(step)
         if outcome is Odd.RAISE:
             status, code = "FAILED", "FAILED"
         else:
             status = "COMPLETED"
             code = "COMPLETED" if isinstance(outcome, Odd) else outcome
-        self.steps.append(f"{step.id} {status}/{code}")
+        self.steps.append(f"{named(*visit)} {status}/{code}")
         target = choose(self._rules(step), code)
         cite = None
         if target is not None:
-            cite = self._decide(step.id, "STEP_EXIT", code, target, None)
+            cite = self._decide(visit, "STEP_EXIT", code, target, None)
         self.rows += 1
-        row = self.latest[step.id] = Row(self.rows, status, code, cite)
+        row = self.latest[visit] = Row(self.rows, status, code, cite, target)
         return row, target
 
-    def _reuse(self, step: StepSpec, row: Row) -> str | None:
-        self.steps.append(f"{step.id} {row.status}/{row.code} reused")
+    def _reuse(self, step: StepSpec, visit: Visit, row: Row) -> str | None:
+        self.steps.append(f"{named(*visit)} {row.status}/{row.code} reused")
         target = choose(self._rules(step), row.code)
         if target is not None:
+            target = target.removeprefix(RESUME)
             kind = "COMPLETED_STEP_REUSE"
-            self._decide(step.id, kind, row.code, target, row.cite)
+            self._decide(visit, kind, row.code, target, row.cite)
         return target
 
     def _answer(
-        self, node: DecisionSpec, preceding: Row | None
+        self, node: DecisionSpec, visit: Visit, preceding: Row | None
     ) -> tuple[str | None, str | None]:
         number = None if preceding is None else preceding.number
         for past in reversed(self.answers):
-            same = past.node == node.id and past.preceding == number
+            same = past.node == visit and past.preceding == number
             if same and past.target != STOP:
+                return past.code, past.cite
+        for past in reversed(self.answers):
+            if past.node == visit and past.target.startswith(RESUME):
                 return past.code, past.cite
         outcome = self._call(node)
         return (None if isinstance(outcome, Odd) else outcome), None
 
     def _follow(
-        self, node: DecisionSpec, code: str, preceding: Row | None, cited: str | None
+        self,
+        node: DecisionSpec,
+        visit: Visit,
+        code: str,
+        preceding: Row | None,
+        cited: str | None,
     ) -> str | None:
         target = choose(node.rules, code)
         if target is not None:
-            cite = self._decide(node.id, "DECIDER", code, target, cited)
+            if cited is not None:
+                target = target.removeprefix(RESUME)
+            cite = self._decide(visit, "DECIDER", code, target, cited)
             number = None if preceding is None else preceding.number
-            self.answers.append(Answer(node.id, number, code, target, cite))
+            self.answers.append(Answer(visit, number, code, target, cite))
         return target
 
     def _decide(
-        self, source: str, kind: str, code: str, target: str, cited: str | None
+        self, source: Visit, kind: str, code: str, target: str, cited: str | None
     ) -> str:
         again = f" as in {cited}" if cited else ""
-        self.decisions.append(f"{source} {kind} {code} -> {target}{again}")
+        self.decisions.append(f"{named(*source)} {kind} {code} -> {target}{again}")
         return f"{self.attempt}.{len(self.decisions)}"

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.model.interpreter import (
     COMPLETE,
+    RESUME,
     TERMINALS,
     DecisionSpec,
     Odd,
@@ -28,8 +29,9 @@ from triolet.actors import (
     Step,
     StepContext,
     StepListener,
+    Stop,
 )
-from triolet.storage.model.execution import Terminal
+from triolet.storage.model.execution import End, Terminal
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 7, 7)
 PATTERNS = (
@@ -58,11 +60,14 @@ def _sound(rules: Rules) -> dict[str, str]:
 
 
 @lru_cache
-def _rules(later: tuple[str, ...]) -> st.SearchStrategy[dict[str, str]]:
+def _rules(
+    later: tuple[str, ...], back: tuple[str, ...]
+) -> st.SearchStrategy[dict[str, str]]:
     # Nodes more often than terminals, and mostly a way on: plans shall be deep.
-    targets = st.sampled_from(TERMINALS + later * 2)
+    resumed = tuple(RESUME + node for node in (*later[:2], *back[-1:]))
+    targets = st.sampled_from(TERMINALS + later * 2 + back[-2:] * 3 + resumed)
     rules = st.dictionaries(st.sampled_from(PATTERNS), targets, max_size=3)
-    ways = st.sampled_from([*TERMINALS, None, *later[:2] * 5])
+    ways = st.sampled_from([*TERMINALS, None, *later[:2] * 5, *back[-2:] * 4])
     return st.builds(_merged, rules, ways)
 
 
@@ -83,46 +88,61 @@ def _with_success(rules: dict[str, str]) -> dict[str, str]:
 
 
 @lru_cache
-def _specs(name: str, later: tuple[str, ...]) -> st.SearchStrategy[Spec]:
+def _specs(
+    name: str, later: tuple[str, ...], back: tuple[str, ...], visits: int | None
+) -> st.SearchStrategy[Spec]:
     steps = st.builds(
         StepSpec,
         id=st.just(name),
-        rules=st.none() | _rules(later).map(_with_success),
+        rules=st.none() | _rules(later, back).map(_with_success),
         limit=st.sampled_from([None, None, 1, 2, 3]),
         again=st.sampled_from([False, False, True]),
         rich=st.booleans(),
         script=_scripts(Odd.NONE, *[Odd.RAISE] * 3),
+        visits=st.just(visits),
     )
     decisions = st.builds(
         DecisionSpec,
         id=st.just(name),
-        rules=_rules(later),
+        rules=_rules(later, back),
         script=_scripts("A", Odd.RAISE),
+        visits=st.just(visits),
     )
     return st.one_of(steps, steps, decisions)
 
 
 def _reached(nodes: tuple[Spec, ...]) -> tuple[Spec, ...]:
-    """Leave out what no rule leads to; edges go forward, so one pass will do."""
+    """Leave out what no rule leads to."""
     names = [node.id for node in nodes]
-    known = {names[0]}
-    for node, following in zip(nodes, [*names[1:], None], strict=True):
-        if node.id not in known:
-            continue
-        if node.rules is not None:
-            known.update(node.rules.values())
-        elif following is not None:
-            known.add(following)
+    known: set[str] = set()
+    more = {names[0]}
+    while more - known:
+        known |= more
+        for node, following in zip(nodes, [*names[1:], None], strict=True):
+            if node.id not in known:
+                continue
+            if node.rules is not None:
+                more.update(one.removeprefix(RESUME) for one in node.rules.values())
+            elif following is not None:
+                more.add(following)
     return tuple(node for node in nodes if node.id in known)
 
 
 @st.composite
 def plans(draw: st.DrawFn) -> tuple[Spec, ...]:
-    """Draw a plan: edges lead forward, and every node is reached by some edge."""
+    """Draw a plan in which every node is reached by some edge.
+
+    Edges lead forward, or back to nodes whose visits are limited: so every way round is.
+    """
     names = tuple(ascii_lowercase[: draw(st.sampled_from(SIZES))])
-    nodes = [
-        draw(_specs(name, names[position:])) for position, name in enumerate(names, 1)
-    ]
+    limits: list[int | None] = [None, None, None]
+    limits += draw(st.sampled_from([[], [1, 2, 3, 3]]))
+    nodes: list[Spec] = []
+    back: tuple[str, ...] = ()
+    for position, name in enumerate(names, 1):
+        visits = draw(st.sampled_from(limits))
+        back += () if visits is None else (name,)
+        nodes.append(draw(_specs(name, names[position:], back, visits)))
     return _reached(tuple(nodes))
 
 
@@ -144,7 +164,9 @@ class Script:
 
     def _node(self, node: Spec) -> Step | Decision:
         if isinstance(node, DecisionSpec):
-            return Decision(node.id, self._decider(node), then=_then(node.rules))
+            then = _then(node.rules)
+            decider = self._decider(node)
+            return Decision(node.id, decider, then=then, visit_limit=node.visits)
         return Step(
             node.id,
             self._tasklet(node),
@@ -152,6 +174,7 @@ class Script:
             start_limit=node.limit,
             allow_start_if_complete=node.again,
             listeners=[_AUDIT] if node.rich else [],
+            visit_limit=node.visits,
         )
 
     def _next(self, node: Spec) -> Outcome:
@@ -188,8 +211,13 @@ def _look(ctx: StepContext, *outcome: object) -> None:
 _AUDIT = StepListener("audit", before=_look, after=_look)
 
 
-def _then(rules: Rules) -> Mapping[str, str | Terminal]:
-    return {
-        pattern: Terminal[target] if target in TERMINALS else target
-        for pattern, target in rules.items()
-    }
+def _then(rules: Rules) -> Mapping[str, str | End]:
+    return {pattern: _target(target) for pattern, target in rules.items()}
+
+
+def _target(target: str) -> str | End:
+    if target in TERMINALS:
+        return Terminal[target]
+    if target.startswith(RESUME):
+        return Stop(resume_at=target.removeprefix(RESUME))
+    return target

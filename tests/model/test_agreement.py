@@ -16,7 +16,14 @@ import pytest
 import trio
 from hypothesis import given, note, settings
 
-from tests.model.interpreter import LAUNCHES_MAX, Interpreter, Launch, Spec
+from tests.model.interpreter import (
+    LAUNCHES_MAX,
+    RESUME,
+    Interpreter,
+    Launch,
+    Spec,
+    named,
+)
 from tests.model.plans import Script, described, plans
 from triolet.actors import (
     CompiledJob,
@@ -33,7 +40,7 @@ from triolet.actors.plan.preview import Preview, Verdict
 from triolet.storage.commands import ExecutionDetail
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.errors import Rejection
-from triolet.storage.model.execution import Decision, NodeTarget, Target
+from triolet.storage.model.execution import Decision, NodeTarget, Stop, Target, Terminal
 from triolet.storage.stores import host_clock
 
 LONG = os.environ.get("TRIOLET_LONG") == "1"
@@ -57,7 +64,13 @@ def _options() -> RuntimeOptions:
 
 
 def _target(target: Target) -> str:
-    return target.node if isinstance(target, NodeTarget) else target.name
+    match target:
+        case NodeTarget(node):
+            return node
+        case Stop(node):
+            return RESUME + node
+        case Terminal():
+            return target.name
 
 
 def _decision(made: Decision, attempts: dict[int, int]) -> str:
@@ -65,14 +78,14 @@ def _decision(made: Decision, attempts: dict[int, int]) -> str:
     if made.reused is not None:
         attempt = attempts[made.reused.execution_id]
         cited = f" as in {attempt}.{made.reused.sequence}"
-    words = f"{made.source} {made.kind} {made.outcome}"
+    words = f"{named(made.source, made.visit)} {made.kind} {made.outcome}"
     return f"{words} -> {_target(made.target)}{cited}"
 
 
 def _starts(details: list[ExecutionDetail]) -> Iterator[str]:
-    rows = [row.node for detail in details for row in detail.steps]
-    for node in sorted(set(rows)):
-        yield f"{node}: {rows.count(node)}"
+    rows = [(row.node, row.visit) for detail in details for row in detail.steps]
+    for visit in sorted(set(rows)):
+        yield f"{named(*visit)}: {rows.count(visit)}"
 
 
 def _seen(
@@ -94,7 +107,7 @@ def _seen(
         f"{report.status}/{report.exit_code}{failure}",
         tuple(calls),
         tuple(
-            f"{s.node} {s.status}/{s.exit_code}{' reused' * s.reused}"
+            f"{named(s.node, s.visit)} {s.status}/{s.exit_code}{' reused' * s.reused}"
             for s in report.steps
         ),
         tuple(_decision(one, attempts) for one in made),
@@ -124,7 +137,8 @@ def _check_preview(preview: Preview | str, report: LaunchReport) -> None:
     expected = [one for one in preview.nodes if one.verdict in steps]
     for foreseen, step in zip(expected, report.steps, strict=False):
         reused = foreseen.verdict is Verdict.REUSE
-        assert (foreseen.node, reused) == (step.node, step.reused)
+        visit = step.node, step.visit, step.reused
+        assert (foreseen.node, foreseen.visit, reused) == visit
         if not step.reused and step.exit_code != "COMPLETED":
             return
     if len(report.steps) == len(expected) and preview.ends is not None:

@@ -22,9 +22,10 @@ from triolet.actors.plan.definition import (
     Split,
     Step,
     StepListener,
+    Stop,
 )
 from triolet.storage.model.errors import DefinitionError
-from triolet.storage.model.execution import Terminal
+from triolet.storage.model.execution import End, Terminal
 
 
 def work(ctx: object) -> None:
@@ -119,23 +120,31 @@ chunks = st.builds(
 def jobs(draw: st.DrawFn) -> Job:
     """Draw a job in which every node says where it leads, and all are reached."""
     ids = draw(st.lists(names, min_size=1, max_size=6, unique=True))
-    rules: dict[str, dict[str, str | Terminal]] = {one: {"*": COMPLETE} for one in ids}
+    rules: dict[str, dict[str, str | End]] = {one: {"*": COMPLETE} for one in ids}
     for position, target in enumerate(ids[1:], 1):
         source = ids[draw(st.integers(0, position - 1))]
         rules[source][f"TO {position}"] = target
-    for then in rules.values():
+    for position, then in enumerate(rules.values(), 1):
+        ends = [COMPLETE, FAIL, STOP, *map(Stop, ids[position:])]
         then |= draw(
             st.dictionaries(
                 st.sampled_from(["FAILED", "P*", "??", "Q?*"]),
-                st.sampled_from([COMPLETE, FAIL, STOP]),
+                st.sampled_from(ends),
             )
         )
     nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
     nodes += [_node(draw, one, rules[one]) for one in ids[1:]]
+    if draw(st.booleans()):
+        # Now there may be ways back, too.
+        limit = draw(st.integers(1, 100_000))
+        nodes = [evolve(node, visit_limit=limit) for node in nodes]
+        last = nodes[-1]
+        back = {**(last.then or {}), "AGAIN": draw(st.sampled_from(ids))}
+        nodes[-1] = evolve(last, then=back)
     return Job("drawn", nodes)
 
 
-Then: TypeAlias = Mapping[str, str | Terminal]
+Then: TypeAlias = Mapping[str, str | End]
 limits = st.none() | st.integers(1, 2**32 - 1)
 policies = st.sampled_from(FailurePolicy)
 

@@ -325,3 +325,14 @@ def test_nodes_inside_of_branches_are_bound_at_any_depth() -> None:
     with pytest.raises(MissingBinding) as caught:
         assemble("deep", compiled.plan, bound)
     assert caught.value.node == "y"
+
+
+def test_a_flow_that_leads_back_keeps_its_visit_limits() -> None:
+    again = Decision("again", work, then={"YES": "a", "*": COMPLETE})
+    job = Job("laps", [Step("a", work, visit_limit=3), again])
+    compiled = compile_job(job)
+    assembled = assemble("laps", compiled.plan, {"a": other, "again": again})
+    assert assembled.plan == compiled.plan
+    assert assembled.steps["a"].visit_limit == 3
+    with pytest.raises(ComponentMismatch, match="visit limit 3 -> none"):
+        assemble("laps", compiled.plan, {"a": Step("a", work), "again": work})

@@ -15,7 +15,7 @@ from triolet.actors.plan.plan import DecisionNode, Graph, Plan, SplitNode
 from triolet.actors.plan.steps import Chunk, Step
 from triolet.storage.envelope import canonical_json
 from triolet.storage.model.errors import CorruptRecord
-from triolet.storage.model.execution import NodeTarget
+from triolet.storage.model.execution import NodeTarget, Stop
 
 from .definitions import Reader, Writer, problems_of, work
 
@@ -137,7 +137,7 @@ def test_nodes_of_a_branch_are_reached_once() -> None:
     ]
     loop = [step("b1"), decision("b2", AGAIN="b1", ON=COMPLETE)]
     assert found(loop, step("c")) == [
-        "'b1': leads back to itself, which is not allowed: 'b1' -> 'b2' -> 'b1'"
+        "'b1': leads back to itself, which is not allowed in a branch: 'b1' -> 'b2' -> 'b1'"
     ]
 
 
@@ -277,3 +277,16 @@ def test_changes_within_a_branch_are_told() -> None:
         "split 's': branches [['b1', 'b2', 'b3', 'b4'], ['c']] -> "
         "[['b1', 'b2', 'b3', 'b4', 'b5'], ['c']]",
     )
+
+
+def test_loops_and_splits_that_resume_elsewhere_have_lines_only() -> None:
+    limited = Step("b1", work, visit_limit=2)
+    assert found([limited, step("b2")], step("c")) == [
+        "'b1': visit_limit= has no effect inside of a split or a partitioned step: give "
+        "it to that node"
+    ]
+    resuming = job(FLOW, step("c"), then={"*": Stop(resume_at="z")})
+    assert problems_of(resuming) == [
+        "'s.join': '*' resumes elsewhere, which a split cannot of which a branch has "
+        "rules of its own: lead to a decision that does"
+    ]

@@ -219,7 +219,8 @@ def test_missing_and_mistyped_members_are_refused(change: Change) -> None:
         ),
         (
             lambda document: document["transitions"][3]["target"].update(node="fetch"),
-            "'fetch': leads back to itself, which is not allowed: 'fetch' -> 'fetch'",
+            "'fetch': leads back to itself without a limit: 'fetch' -> 'fetch'; "
+            "give one of these nodes a visit_limit=",
         ),
     ],
 )

@@ -293,7 +293,8 @@ def test_no_transition_leads_inside() -> None:
 def test_a_split_is_reached_and_left_like_any_node() -> None:
     loop = Split("p", [LEFT, RIGHT], then={"*": "p"})
     assert found(loop) == [
-        "'p': leads back to itself, which is not allowed: 'p' -> 'p.join' -> 'p'"
+        "'p': leads back to itself without a limit: 'p' -> 'p.join' -> 'p'; "
+        "give one of these nodes a visit_limit="
     ]
     end = Step("a", work, then={"*": COMPLETE})
     assert mistakes_of(Job("j", [end, Split("p", [LEFT, RIGHT])])) == [

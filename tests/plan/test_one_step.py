@@ -160,9 +160,10 @@ def test_one_step_may_be_given_as_a_list() -> None:
             ["'d': the node of the TaskletJob must be a Step, not Decision"],
         ),
         (
-            TaskletJob("j", Step("a", work, then={"*": STOP}, name="b")),
+            TaskletJob("j", Step("a", work, then={"*": STOP}, name="b", visit_limit=2)),
             [
                 "'a': then= has no effect in the TaskletJob, which ends with it",
+                "'a': visit_limit= has no effect in the TaskletJob, which comes to it once",
                 "'a': name= has no effect in the TaskletJob: its id is its name",
             ],
         ),

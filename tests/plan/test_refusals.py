@@ -315,7 +315,8 @@ def test_a_misspelt_target_is_reported_once() -> None:
 
 def test_targets_and_patterns_have_their_types() -> None:
     assert of_then({"YES": 5, "*": STOP}) == [
-        "'a': the target of 'YES' must be a node id, COMPLETE, FAIL or STOP, not int"
+        "'a': the target of 'YES' must be a node id, COMPLETE, FAIL, STOP or a Stop, "
+        "not int"
     ]
     assert of_then({5: STOP, "*": STOP}) == [
         "'a': a pattern of then must be text, not int"
@@ -346,12 +347,15 @@ def test_ambiguous_patterns_are_named() -> None:
 
 def test_cycles_are_refused_with_their_path() -> None:
     assert of_then({"*": "a"}) == [
-        "'a': leads back to itself, which is not allowed: 'a' -> 'a'"
+        "'a': leads back to itself without a limit: 'a' -> 'a'; "
+        "give one of these nodes a visit_limit="
     ]
     loop = [decision("b", YES="c"), decision("c", AGAIN="b", OUT="a", NO=COMPLETE)]
     assert found(decision("a", YES="b"), *loop) == [
-        "'b': leads back to itself, which is not allowed: 'b' -> 'c' -> 'b'",
-        "'a': leads back to itself, which is not allowed: 'a' -> 'b' -> 'c' -> 'a'",
+        "'b': leads back to itself without a limit: 'b' -> 'c' -> 'b'; "
+        "give one of these nodes a visit_limit=",
+        "'a': leads back to itself without a limit: 'a' -> 'b' -> 'c' -> 'a'; "
+        "give one of these nodes a visit_limit=",
     ]
 
 

@@ -33,7 +33,7 @@ from triolet.storage.envelope import (
     unseal,
 )
 from triolet.storage.model.errors import CorruptRecord, InvalidName, InvalidValue
-from triolet.storage.model.execution import Failure, NodeTarget, Target, Terminal
+from triolet.storage.model.execution import Failure, NodeTarget, Stop, Target, Terminal
 from triolet.storage.model.json import Json, JsonObject
 from triolet.storage.model.parameters import (
     JobParameter,
@@ -300,6 +300,7 @@ def test_stored_words_are_durable() -> None:
     assert encode_failure(failure) == '{"category":"TIMEOUT","id":7,"where":"load"}'
     assert encode_target(NodeTarget("complete")) == "node:complete"
     assert encode_target(Terminal.COMPLETE) == "terminal:complete"
+    assert encode_target(Stop("load")) == "resume:load"
     assert encode_facts(OwnerFacts(host="mill", pid=4)) == '{"host":"mill","pid":4}'
     assert (
         encode_parameters(parameters_of({"n": 1}), identifying_only=False)
@@ -308,7 +309,7 @@ def test_stored_words_are_durable() -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["", "node", "node:", "terminal:", "terminal:x", "x:y"]
+    "word", ["", "node", "node:", "terminal:", "terminal:x", "resume:", "x:y"]
 )
 def test_a_damaged_target_is_refused(word: str) -> None:
     with pytest.raises(CorruptRecord):

@@ -331,6 +331,22 @@ def test_a_folded_decision_takes_its_sequence_number(
     assert refusal == DuplicateStep("enough")
 
 
+def test_later_visits_take_numbers_of_their_own(client: Client, opened: Opened) -> None:
+    client.advance(opened, finish=step_end(1, decision=folded(1)))
+    client.advance(opened, decisions=(new_decision(2, visit=2),))
+
+    again = client.advancing(opened, decisions=(new_decision(2, visit=3),))
+    step_id = client.start(opened, "load", visit=2)
+    both = client.advancing(
+        opened,
+        finish=step_end(step_id, decision=folded(3)),
+        decisions=(new_decision(3, visit=2, source="again"),),
+    )
+
+    assert client.refusal(again) == DuplicateStep("enough")
+    assert client.refusal(both) == DuplicateStep("again")
+
+
 def test_sequence_numbers_within_one_command_differ(
     client: Client, opened: Opened
 ) -> None:

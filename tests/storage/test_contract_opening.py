@@ -49,6 +49,7 @@ from triolet.storage.model.parameters import (
     ParameterSet,
     parameters_of,
 )
+from triolet.storage.model.partition import CopiedPlan, NewPartition
 from triolet.storage.model.status import BatchStatus
 
 OTHER_DAY = parameters_of({"day": "2026-12-01"})
@@ -397,6 +398,24 @@ def test_a_restart_sees_the_latest_row_of_each_node_and_visit(client: Client) ->
     assert found == [("extract", 1, 2), ("extract", 2, 3), ("load", 1, 4)]
     assert snapshot.starts == (("extract", 1, 1), ("extract", 2, 1), ("load", 1, 2))
     assert snapshot.steps == tuple(client.step(step_id) for step_id in (2, 3, 4))
+
+
+def test_a_restart_sees_the_latest_plan_of_each_node_and_visit(client: Client) -> None:
+    first = client.open()
+    plan = (NewPartition("eu", "{}"), NewPartition("us", "{}"))
+    for visit in (1, 2):
+        client.start(first, "parts", visit=visit, plan=plan[:visit])
+    client.fail(first)
+    second = client.open()
+    client.start(second, "parts", plan=CopiedPlan(1))
+    client.fail(second)
+
+    snapshot = client.open().snapshot
+
+    found = [(one.visit, one.manager_id, one.key) for one in snapshot.partitions]
+    assert found == [(2, 2, "eu"), (2, 2, "us"), (1, 3, "eu")]
+    assert [one.key for one in snapshot.partitions_of("parts")] == ["eu"]
+    assert [one.key for one in snapshot.partitions_of("parts", 2)] == ["eu", "us"]
 
 
 def test_a_restart_sees_the_transition_that_a_result_was_committed_with(

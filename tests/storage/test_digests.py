@@ -41,9 +41,9 @@ def loaded(context: str | None = None, version: int = 3) -> bytes:
     )
 
 
-def decided(preceding: bytes | None) -> bytes:
+def decided(preceding: bytes | None, visit: int = 1) -> bytes:
     nothing = ParameterSet().projection()
-    return decider_input(PLAN, "choose", "decider-v1", 1, 1, nothing, preceding)
+    return decider_input(PLAN, "choose", "decider-v1", 1, 1, nothing, preceding, visit)
 
 
 def test_a_step_input_is_the_golden_one() -> None:
@@ -65,6 +65,11 @@ def test_a_checkpoint_generation_is_the_golden_one() -> None:
 
 def test_a_decider_may_have_nothing_before_it() -> None:
     assert decided(None) != decided(loaded())
+
+
+def test_every_visit_of_a_decision_has_another_digest() -> None:
+    found = {decided(None, visit) for visit in (1, 2, 3)}
+    assert len(found | {decided(loaded(), visit) for visit in (1, 2, 3)}) == 6
 
 
 def test_a_context_is_part_of_a_step_input() -> None:

@@ -33,6 +33,7 @@ from triolet.actors import (
     StepContext,
     StepListener,
     StepOutcome,
+    Stop,
     TableWriter,
     TaskletJob,
 )
@@ -99,6 +100,49 @@ def deciding() -> Job:
             Step("broken", first_time_broken, then={"*": "last"}),
             Decision("last", answer, then={"YES": "c"}),
             Step("c", plain),
+        ],
+    )
+
+
+def resuming() -> Job:
+    """Stops twice, each time to go on elsewhere, and fails behind the second stop."""
+    return Job(
+        "resuming",
+        [
+            Step("a", note, then={"*": Stop(resume_at="d")}),
+            Decision("d", answer, then={"YES": Stop(resume_at="b")}),
+            Step("b", first_time_broken, then={"FAILED": Stop("c"), "*": "c"}),
+            Step("c", plain),
+        ],
+    )
+
+
+def looping() -> Job:
+    """Goes round three times; fails once in the second lap, within a split."""
+
+    async def count(ctx: StepContext) -> None:
+        await trio.lowlevel.checkpoint()
+        ctx.state["laps"] = 1 + int(str(ctx.state_of(ctx.node).get("laps", 0)))
+
+    async def broken_lap(ctx: StepContext) -> None:
+        ctx.state["visit"] = ctx.visit
+        await trio.lowlevel.checkpoint()
+        if ctx.visit == 2 and ctx.attempt == 1:
+            raise ValueError("the second lap fails once")
+
+    async def turn(ctx: DeciderContext) -> str:
+        await trio.lowlevel.checkpoint()
+        return "OUT" if ctx.state_of("a")["laps"] == 3 else "AGAIN"
+
+    chunk = Chunk(ListReader(ITEMS[:3]), RowWriter(), size=2)
+    return Job(
+        "looping",
+        [
+            Step("a", count),
+            Split("s", [Step("l", broken_lap), Step("r", plain)]),
+            Step("items", chunk),
+            Decision("turn", turn, then={"AGAIN": "a", "OUT": "z"}, visit_limit=5),
+            Step("z", note),
         ],
     )
 
@@ -413,6 +457,8 @@ def timed_as_a_whole() -> Job:
 STORIES: dict[Callable[[], Job], int] = {
     sequential: 1,
     deciding: 2,
+    resuming: 3,
+    looping: 2,
     failing_once: 2,
     failing_always: 1,
     unmapped: 1,

@@ -21,6 +21,7 @@ from tests.storage.dictated import DictatedBackend, open_dictated
 from tests.testing.jobs import (
     copying_with_failure,
     deciding,
+    looping,
     nesting,
     partitioning,
     scenario,
@@ -48,6 +49,7 @@ POINTS = None if LONG else 4
 JOBS = (
     sequential,
     deciding,
+    looping,
     splitting,
     nesting,
     partitioning,
