@@ -143,8 +143,19 @@ if TYPE_CHECKING:
     from .kernel.inspecting import Activity as Activity
     from .kernel.inspecting import ActorKind as ActorKind
     from .kernel.inspecting import ActorState as ActorState
+    from .plan.actions import Overridden as Overridden
     from .plan.actions import PartitionReport as PartitionReport
     from .plan.actions import StepReport as StepReport
+    from .plan.assembly import assemble as assemble
+    from .plan.assembly_errors import AssemblyError as AssemblyError
+    from .plan.assembly_errors import ComponentMismatch as ComponentMismatch
+    from .plan.assembly_errors import DuplicateBinding as DuplicateBinding
+    from .plan.assembly_errors import FactoryFailed as FactoryFailed
+    from .plan.assembly_errors import JobNameMismatch as JobNameMismatch
+    from .plan.assembly_errors import ManifestUnsupported as ManifestUnsupported
+    from .plan.assembly_errors import MissingBinding as MissingBinding
+    from .plan.assembly_errors import StepNameMismatch as StepNameMismatch
+    from .plan.assembly_errors import WrongNodeKind as WrongNodeKind
     from .plan.compile import CompiledJob as CompiledJob
     from .plan.compile import compile_job as compile_job
     from .plan.definition import COMPLETE as COMPLETE
@@ -168,6 +179,9 @@ if TYPE_CHECKING:
     from .plan.definition import Stop as Stop
     from .plan.job_steps import FromParent as FromParent
     from .plan.job_steps import JobStep as JobStep
+    from .plan.made import Factory as Factory
+    from .plan.one_step import ChunkJob as ChunkJob
+    from .plan.one_step import TaskletJob as TaskletJob
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 
@@ -183,6 +197,10 @@ _HOMES = (
     "..storage.model.launch_request",
     ".items",
     ".plan.compile",
+    ".plan.one_step",
+    ".plan.made",
+    ".plan.assembly_errors",
+    ".plan.assembly",
     ".plan.actions",
     ".job.logs",
     ".job.options",
@@ -213,13 +231,16 @@ __all__ = [
     "ActorKind",
     "ActorState",
     "AlreadyRunning",
+    "AssemblyError",
     "BatchStatus",
     "BranchObservation",
     "ChildExecution",
     "Chunk",
+    "ChunkJob",
     "ChunkKey",
     "CommitOutcomeUnknown",
     "CompiledJob",
+    "ComponentMismatch",
     "ComponentsInUse",
     "Correlated",
     "CorruptRecord",
@@ -249,6 +270,7 @@ __all__ = [
     "Diagnosis",
     "Directive",
     "DriverMissing",
+    "DuplicateBinding",
     "DuplicateStep",
     "Event",
     "EventKind",
@@ -259,6 +281,8 @@ __all__ = [
     "ExecutionNotFound",
     "ExecutionPage",
     "Exit",
+    "Factory",
+    "FactoryFailed",
     "Failure",
     "FailureCategory",
     "FailurePolicy",
@@ -277,6 +301,7 @@ __all__ = [
     "JobContext",
     "JobFailed",
     "JobListener",
+    "JobNameMismatch",
     "JobNotMade",
     "JobOutcome",
     "JobStep",
@@ -287,6 +312,8 @@ __all__ = [
     "LaunchReport",
     "LaunchRequest",
     "LeaseLost",
+    "ManifestUnsupported",
+    "MissingBinding",
     "Node",
     "NotLatestAttempt",
     "NotRestartable",
@@ -299,6 +326,7 @@ __all__ = [
     "OtherInstance",
     "OutcomeUnknown",
     "OutcomeUnresolved",
+    "Overridden",
     "OwnerUnknown",
     "Parameter",
     "Partition",
@@ -331,6 +359,7 @@ __all__ = [
     "Step",
     "StepContext",
     "StepListener",
+    "StepNameMismatch",
     "StepNotReported",
     "StepOutcome",
     "StepReport",
@@ -346,12 +375,15 @@ __all__ = [
     "TableMissing",
     "TableRowRefused",
     "TableWriter",
+    "TaskletJob",
     "TrioletError",
     "UndeclaredCapability",
     "Unresolved",
     "UpgradeConflict",
     "WriteFailed",
     "Writer",
+    "WrongNodeKind",
+    "assemble",
     "asyncio_tasklet",
     "compile_job",
     "enqueue",

@@ -128,6 +128,7 @@ class Runtime(Requester):
                 would be continued.
             OutcomeUnresolved: An earlier attempt ended UNKNOWN.
             ShuttingDown: `stop` was called.
+            AssemblyError: A factory of the job's raised, or made something else.
             ComponentsInUse: Another launch of this runtime that has not ended uses the
                 same reader or writer objects.
             StoreError: The store failed; the class says what became of the job.

@@ -14,7 +14,17 @@ import triolet.actors as face
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-ORDERS, PAGES, SQUARES, BESIDE, NESTED, EMBEDDING, ENQUEUING, TESTING = EXAMPLES
+(
+    ORDERS,
+    PAGES,
+    SQUARES,
+    BESIDE,
+    NESTED,
+    EMBEDDING,
+    ENQUEUING,
+    ASSEMBLY,
+    TESTING,
+) = EXAMPLES
 
 
 def python(folder: Path, *words: str) -> str:
@@ -60,6 +70,13 @@ def test_a_request_is_enqueued_with_a_row_and_served(folder: Path) -> None:
     assert count(folder, "incoming") == 1
     python(folder, *command, "serve", "orders.py:job", "--once")
     assert count(folder, "orders") == 200_000
+
+
+def test_code_is_bound_to_a_plan_and_launched(folder: Path) -> None:
+    launch = EMBEDDING.replace("from orders import job", ASSEMBLY)
+    launch = launch.replace('launch(job, day="2026-12-01")', "launch(nightly)")
+    launch = launch.replace("load", "fetch")
+    assert python(folder, "-c", launch) == "reported\nCOMPLETED 0\n"
 
 
 def test_branches_and_partitions_run_from_the_command_line(folder: Path) -> None:

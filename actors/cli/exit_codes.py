@@ -36,6 +36,7 @@ BY_ERROR = {
     "value_invalid": DEFINITION,
     "driver_missing": DEFINITION,
     "job_not_made": DEFINITION,
+    "assembly_invalid": DEFINITION,
     "undeclared_capability": DEFINITION,
     "insufficient_pool_capacity": DEFINITION,
     "name_invalid": REFUSED,

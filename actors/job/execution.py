@@ -7,7 +7,7 @@ from ...storage.model.execution import Failure
 from ...storage.model.lineage import lineage_of
 from ...storage.model.parameters import ParameterSet
 from ...storage.model.status import FailureCategory
-from ..plan.actions import Conclude, Ended, Finished
+from ..plan.actions import Action, Commit, Conclude, Ended, Finished
 from ..plan.compile import CompiledJob
 from ..plan.job_traversal import JobTraversal
 from . import logs
@@ -125,15 +125,24 @@ class JobExecution(Flow):
 
     async def _through_nodes(self) -> Finished | Ended | Conclude:
         failure: Failure | None = None
+        action = await self._up_to_code() if self._job.plan.one_step else None
         with trio.CancelScope() as self._scope:
             failure = await self._listening.before()
         await self._asyncio.close()
         self._heed()
-        if failure is None:
-            action = self._journey.begin()
-        else:
+        if failure is not None:
             action = self._journey.refused(failure)
+        elif action is None:
+            action = self._journey.begin()
         return await self._follow(action)
+
+    async def _up_to_code(self) -> Action:
+        """Write the row of a job of one step, which comes before the listeners."""
+        self._heed()
+        action = self._journey.begin()
+        while isinstance(action, Commit):
+            action = await self._perform(action)
+        return action
 
     def _report(self, end: Finished) -> LaunchReport:
         opened = self._opened
@@ -152,4 +161,5 @@ class JobExecution(Flow):
             run=opened.run,
             restart_of=opened.restart_of,
             took_over=opened.took_over,
+            overridden=end.overridden,
         )

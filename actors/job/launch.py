@@ -38,6 +38,7 @@ from .boundary import Boundary
 from .context import JobContext
 from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
+from .factories import materialised
 from .loop_watch import LoopWatch
 from .nested import OpenChild, no_child
 from .requirements import check_store, requirements_of
@@ -163,6 +164,7 @@ def opening_of(launch: Launch, owner_id: int, failure_id: int) -> OpenExecution:
     """Make the command that begins a new attempt."""
     job, plan = launch.job, launch.job.plan
     before = any(listener.before is not None for listener in job.listeners)
+    first = entry_step(plan, heard=bool(job.listeners))
     return OpenExecution(
         job=plan.job,
         parameters=launch.parameters,
@@ -177,8 +179,8 @@ def opening_of(launch: Launch, owner_id: int, failure_id: int) -> OpenExecution:
         anew=launch.anew,
         existing=launch.run is not None,
         restartable=job.restartable,
-        # Job listeners come before the first step.
-        first=None if before else entry_step(plan),
+        # Job listeners come before the first step, but after the row of an only one.
+        first=None if before and not plan.one_step else first,
         request_id=launch.request_id,
     )
 
@@ -199,6 +201,7 @@ async def open_execution(settings: LaunchSettings, launch: Launch) -> JobExecuti
     Raises:
         UndeclaredCapability: The store cannot do what the job needs.
         InsufficientPoolCapacity: The runtime has too few connections for the job.
+        AssemblyError: A factory raised, or made what the plan does not declare.
         Rejection: The store refuses: the instance is complete, abandoned, UNKNOWN,
             owned by somebody who lives, or its definition has changed.
         StoreError: The store failed.
@@ -207,6 +210,11 @@ async def open_execution(settings: LaunchSettings, launch: Launch) -> JobExecuti
     job = launch.job
     plan = job.plan
     check_store(settings.descriptor, settings.connections, requirements_of(job))
+    if job.factories:
+        calling = Boundary(new_failure_id=settings.new_id, limiter=settings.limiter)
+        job = await materialised(job, calling)
+        check_store(settings.descriptor, settings.connections, requirements_of(job))
+        launch = evolve(launch, job=job)
     command = opening_of(launch, settings.owner_id, settings.new_id())
     try:
         opened = await _open(settings, launch, command)

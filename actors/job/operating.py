@@ -237,6 +237,20 @@ class Operator:
         check_type(execution_id, int, "the number of an execution")
         return await self._store.ask(ShowExecution(execution_id))
 
+    async def manifest(self, job: str, revision: str) -> str:
+        """Give the stored manifest of a job, which code can be bound to by `assemble`.
+
+        Args:
+            job: Name of the job.
+            revision: The label of the definition; `show` tells that of an execution.
+
+        Raises:
+            DefinitionUnknown: The job was never launched under that revision.
+        """
+        check_type(job, str, "the name of a job")
+        check_type(revision, str, "the revision")
+        return (await self._store.ask(FindDefinition(job, revision))).manifest
+
     def _id(self, given: str | None) -> str:
         return f"{self._new_id():016x}" if given is None else given
 

@@ -13,6 +13,7 @@ from ..plan.bindings import step_reasons
 from ..plan.compile import CompiledJob
 from ..plan.definition import PartitionedStep, Step
 from ..plan.lowering import step_node
+from ..plan.made import made_step
 from ..plan.partitioned import PartitionTraversal
 from .boundary import Where
 from .context import Partition
@@ -124,7 +125,7 @@ class PartitionWorker(Line):
         where = Where(self._manager, "factory_failed")
         with self._watched(self._manager):
             made = await boundary.call(where, factory, self._partition)
-        step = made if isinstance(made, Step) else evolve(declared, work=made)
+        step = made_step(declared, made)
         wrong = next(step_reasons(step), None)
         if wrong is None and step_node(step) != step_node(declared):
             wrong = "it is another step than the declared worker"

@@ -6,7 +6,7 @@ from ...storage.model.errors import TrioletError, error, listed
 from ...storage.model.execution import Counts, Failure
 from ...storage.model.parameters import ParameterSet
 from ...storage.model.status import BatchStatus
-from ..plan.actions import PartitionReport, StepReport
+from ..plan.actions import Overridden, PartitionReport, StepReport
 from .wording import failure_text
 
 
@@ -69,6 +69,8 @@ class LaunchReport:
     reused: tuple[str, ...] = ()
     """Of a restart: the parameters that are those of the restarted execution. The
     others were given, or are defaults."""
+    overridden: Overridden | None = None
+    """What came of the steps, when a job listener made something else of it."""
 
     def step(self, node: str, visit: int = 1) -> StepReport:
         """Give the report of one node, in a loop that of one visit.

@@ -16,7 +16,7 @@ from ...storage.model.execution import ExitCode, Failure
 from ...storage.model.json import JsonObject
 from ...storage.model.status import BatchStatus, FailureCategory
 from ..kernel.storage_actor import StorageActor
-from ..plan.actions import OpenStep, StepResult
+from ..plan.actions import OpenStep, Overridden, StepResult
 from ..plan.definition import Chunk, Exit, OnStop, Step, StepListener
 from ..plan.job_steps import ChildJob
 from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where, is_async
@@ -259,6 +259,7 @@ class StepRun:
 
     async def _after(self, result: StepResult) -> StepResult:
         first: Failure | None = None
+        before = Overridden(result.status, result.exit_code, result.failure)
         for listener in reversed(self.step.listeners):
             if listener.after is None:
                 continue
@@ -270,7 +271,10 @@ class StepRun:
                 where = Where(listener.name, "after_step_listener_failed")
                 first = first or self.environment.boundary.failure(where, exc)
         kept = result.status in (BatchStatus.STOPPED, BatchStatus.UNKNOWN)
-        return result if first is None or kept else failed(first)
+        if first is not None and not kept:
+            return evolve(failed(first), overridden=before)
+        same = result.exit_code == before.exit_code
+        return result if same else evolve(result, overridden=before)
 
     async def _after_one(
         self, listener: StepListener, result: StepResult

@@ -61,6 +61,15 @@ class LatestRow:
         return self.status is BatchStatus.COMPLETED
 
 
+@frozen
+class Overridden:
+    """What a listener of a step or a job made into something else."""
+
+    status: BatchStatus
+    exit_code: str
+    failure: Failure | None
+
+
 @frozen(kw_only=True)
 class StepResult:
     """What came of running a step."""
@@ -72,6 +81,8 @@ class StepResult:
     context: str | None = None
     """The state to be committed; None keeps what the row has."""
     write: EnlistedWrite | None = None
+    overridden: Overridden | None = None
+    """What came of the work itself, when listeners made something else of it."""
 
 
 @frozen
@@ -81,6 +92,8 @@ class StepReport:
     row: LatestRow
     failure: Failure | None = None
     reused: bool = False
+    overridden: Overridden | None = None
+    """What came of the work itself, when listeners made something else of it."""
 
     @property
     def node(self) -> str:
@@ -244,6 +257,8 @@ class Finished:
     exit_code: str
     failure: Failure | None
     counts: Counts
+    overridden: Overridden | None = None
+    """What came of the steps, when a job listener made something else of it."""
 
 
 @frozen

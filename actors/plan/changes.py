@@ -49,6 +49,10 @@ def describe_changes(stored: str, proposed: str) -> tuple[str, ...]:
 def _changes(before: Plan, after: Plan) -> Iterator[str]:
     if before.job != after.job:
         yield f"the job's name is {after.job!r} instead of {before.job!r}"
+    if before.one_step != after.one_step:
+        one, other = "a job of one step", "a flow"
+        now, then = (one, other) if after.one_step else (other, one)
+        yield f"the job is {now} instead of {then}"
     if before.entry != after.entry:
         yield f"the job begins with {after.entry!r} instead of {before.entry!r}"
     old, new = before.every, after.every
@@ -58,12 +62,13 @@ def _changes(before: Plan, after: Plan) -> Iterator[str]:
         elif node not in old:
             yield f"node {node!r} was added"
         else:
-            yield from _node_changes(old[node], new[node])
+            yield from node_changes(old[node], new[node])
             where = f"{_kind(new[node])} {node!r}"
             yield from _transition_changes(where, node, before, after)
 
 
-def _node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
+def node_changes(before: PlanNode, after: PlanNode) -> Iterator[str]:
+    """Tell how two nodes of one id differ, apart from where they lead."""
     where = f"{_kind(after)} {after.id!r}"
     if _kind(before) != _kind(after):
         yield f"{where} was {with_article(_kind(before))}"

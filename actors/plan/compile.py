@@ -6,7 +6,7 @@ a harmless one, so that the checks behind it find what is theirs and nothing els
 
 from collections.abc import Iterator, Mapping
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ...storage.model.errors import DefinitionError, InvalidValue, Problem
 from ...storage.model.execution import ExitCode, Stop
@@ -36,9 +36,12 @@ from .definition import (
 )
 from .graph import problems_of
 from .job_steps import ChildJob
-from .lowering import graph_of
+from .lowering import graph_of, step_node
+from .made import Factory
 from .manifest import MANIFEST_BYTES_MAX, plan_of
 from .naming import every_node, named_nodes, workers_in
+from .one_step import has_one_step, one_step_problems
+from .one_step_manifest import one_step_graph, one_step_plan
 from .plan import Plan
 
 LABEL_DIGITS = 12
@@ -61,18 +64,21 @@ class CompiledJob:
     listeners: tuple[JobListener, ...]
     restartable: bool
     timeout: float | None
+    factories: Mapping[str, Factory] = field(factory=dict)
+    """Of the steps that are made anew for each launch."""
 
     @property
     def components(self) -> tuple[object, ...]:
         """The readers and writers, which serve one launch at a time.
 
-        Those that a factory makes for each partition are not among them.
+        Those that a factory makes are not among them.
         """
         made = {
             node.worker.id
             for node in self.partitioned.values()
             if node.factory is not None and isinstance(node.worker, Step)
         }
+        made |= self.factories.keys()
         chunks = (step.work for key, step in self.steps.items() if key not in made)
         own = [
             component
@@ -109,11 +115,23 @@ def compile_job(job: Job) -> CompiledJob:
     problems = list(_problems(job, nodes, misnamed))
     if problems:
         raise DefinitionError(_shown(job.name), tuple(problems))
-    plan = plan_of(job.name, graph_of(nodes))
+    plan = _plan(job, nodes)
     size = len(plan.manifest.encode())
     if size > MANIFEST_BYTES_MAX:
         reason = f"its manifest has {size} bytes, at most {MANIFEST_BYTES_MAX} may be"
         raise DefinitionError(job.name, (Problem(None, reason),))
+    return bound(job, plan, nodes)
+
+
+def _plan(job: Job, nodes: Mapping[str, Node]) -> Plan:
+    if not has_one_step(job):
+        return plan_of(job.name, graph_of(nodes))
+    (step,) = (node for node in nodes.values() if isinstance(node, Step))
+    return one_step_plan(job.name, one_step_graph(step_node(step)))
+
+
+def bound(job: Job, plan: Plan, nodes: Mapping[str, Node]) -> CompiledJob:
+    """Put a plan together with the code of its nodes, which has been checked."""
     every = {node.id: node for node in every_node(nodes.values())}
     steps = {key: node for key, node in every.items() if isinstance(node, Step)}
     return CompiledJob(
@@ -137,9 +155,8 @@ def _shown(name: object) -> str:
     return name if legal and isinstance(name, str) else "?"
 
 
-def _problems(
-    job: Job, nodes: Mapping[str, Node], misnamed: tuple[Problem, ...]
-) -> Iterator[Problem]:
+def settings_problems(job: Job) -> Iterator[Problem]:
+    """Find what is wrong with a job, its nodes left out."""
     for reason in name_reasons(job.name, NameKind.JOB):
         yield Problem(None, reason)
     if job.revision is not None:
@@ -148,6 +165,13 @@ def _problems(
     yield from declaration_problems(job.parameters)
     for reason in job_reasons(job):
         yield Problem(None, reason)
+
+
+def _problems(
+    job: Job, nodes: Mapping[str, Node], misnamed: tuple[Problem, ...]
+) -> Iterator[Problem]:
+    yield from settings_problems(job)
+    yield from one_step_problems(job, nodes)
     yield from misnamed
     for node in every_node(nodes.values()):
         for reason in _node_reasons(node):

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+from attrs import evolve
+
 from ...storage.commands import Advanced, JobEnd, NextStep, Opened
 from ...storage.model.execution import Failure, NodeTarget
 from ...storage.model.status import BatchStatus
-from .actions import Action, Conclude, Finished
+from .actions import Action, Conclude, Finished, Overridden, StepResult
 from .attempt import Attempt
 from .draft import Draft, next_step
 from .failures import FlowFailures, VisitLimitReached
@@ -16,10 +18,19 @@ from .traversal import Traversal
 from .visits import Visits
 
 
-def entry_step(plan: Plan) -> NextStep | None:
-    """Give the step that starts with a new instance's first attempt, if one does."""
+def entry_step(plan: Plan, *, heard: bool = False) -> NextStep | None:
+    """Give the step that starts with a new instance's first attempt, if one does.
+
+    Args:
+        plan: The graph.
+        heard: Whether the job has listeners; they come after the row of a job of one
+            step, which so has not begun yet.
+    """
     node = plan.nodes[plan.entry]
-    return next_step(node, None) if isinstance(node, StepNode) else None
+    if not isinstance(node, StepNode):
+        return None
+    first = next_step(node, None)
+    return evolve(first, starting=True) if heard and plan.one_step else first
 
 
 class JobTraversal(Traversal):
@@ -77,6 +88,28 @@ class JobTraversal(Traversal):
             return self._started(node, self._opened.first)
         return self._go(NodeTarget(entry))
 
+    def refused(self, failure: Failure) -> Action:
+        """Take in that a decider or a job listener failed: so does the job.
+
+        The step of a job of one step, whose row was there before the listeners, fails
+        with it, and the after-listeners are not asked for.
+        """
+        if self._plan.one_step:
+            self._heard = False
+        if self._open is None:
+            return super().refused(failure)
+        status = BatchStatus.FAILED
+        return self.stepped(
+            StepResult(status=status, exit_code=exit_of(status), failure=failure)
+        )
+
+    def _starting(self, node: StepNode) -> bool:
+        return super()._starting(node) or (self._heard and self._plan.one_step)
+
+    def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
+        step = super()._next_step(node, inherit)
+        return evolve(step, starting=self._starting(node))
+
     def expire(self, failure: Failure) -> None:
         """End before the next node begins, and as FAILED: the job's time is over."""
         self._expired = failure
@@ -87,7 +120,8 @@ class JobTraversal(Traversal):
         end, self._concluding = self._concluding, None
         assert end is not None, "nothing was to be concluded"
         if failure is not None and end.status is BatchStatus.COMPLETED:
-            return self._finish(BatchStatus.FAILED, failure)
+            before = Overridden(end.status, end.exit_code, end.failure)
+            return self._finish(BatchStatus.FAILED, failure, before)
         return self._finish(end.status, end.failure)
 
     def state_of(self, node: str) -> str | None:
@@ -127,7 +161,12 @@ class JobTraversal(Traversal):
         end = self._concluding = Conclude(status, exit_of(status), failure)
         return end if self._draft.empty else self._commit(lambda _: end)
 
-    def _finish(self, status: BatchStatus, failure: Failure | None) -> Action:
+    def _finish(
+        self,
+        status: BatchStatus,
+        failure: Failure | None,
+        overridden: Overridden | None = None,
+    ) -> Action:
         end = self._job_end(status, failure)
 
         def then(reply: Advanced) -> Action:
@@ -135,7 +174,7 @@ class JobTraversal(Traversal):
             if reply.stopped:
                 stopped = BatchStatus.STOPPED
                 return Finished(stopped, exit_of(stopped), failure, end.counts)
-            return Finished(status, end.exit_code, failure, end.counts)
+            return Finished(status, end.exit_code, failure, end.counts, overridden)
 
         return self._commit(then, end=end)
 

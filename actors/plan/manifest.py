@@ -1,4 +1,4 @@
-"""The manifest: a plan as canonical JSON, formats 2 to 4, byte for byte.
+"""The manifest: a plan as canonical JSON, byte for byte; it has a graph from format 2 on.
 
 Everything that selects or reinterprets durable state is in it; budgets, labels and
 timeouts never are. Its SHA-256 is the fingerprint, so that a changed byte is a
@@ -17,7 +17,9 @@ from ...storage.model.json import JsonObject
 from ...storage.model.names import NameKind, check_name
 from .graph import problems_of
 from .node_documents import graph_document, read_graph, text_at
+from .one_step_manifest import LEGACY_MANIFEST, one_step_plan, read_one_step
 from .plan import (
+    ONE_STEP,
     Branch,
     ChunkDeclaration,
     DecisionNode,
@@ -33,8 +35,8 @@ from .plan import (
     visit_limit_of,
 )
 
-FORMATS = range(2, 5)
-"""2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
+FORMATS = range(1, 5)
+"""1 is a job of one step; 2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
 of the steps inside of those are chunks, a planner says how many partitions it is, a step
 may not be restarted or runs another job, a branch is a graph itself or longer than 3
 allows, a stop says where to go on, or there are loops."""
@@ -115,6 +117,8 @@ def read_manifest(text: str) -> Plan:
         CorruptRecord: When it is too large, not a canonical JSON object, of an
             unknown format, or does not describe a sound plan.
     """
+    if text == LEGACY_MANIFEST:
+        raise _corrupt("it stands for no definition, and so describes no job")
     document = _parse(text)
     found = document.get("format")
     if found not in FORMATS or isinstance(found, bool):
@@ -122,10 +126,10 @@ def read_manifest(text: str) -> Plan:
         raise _corrupt(f"this release reads formats {known}, it has another one")
     try:
         job = check_name(text_at(document, "job"), NameKind.JOB)
-        graph = read_graph(document)
+        graph = (read_one_step if found == ONE_STEP else read_graph)(document)
         if problem := next(problems_of(graph), None):
             raise problem
-        plan = plan_of(job, graph)
+        plan = (one_step_plan if found == ONE_STEP else plan_of)(job, graph)
     except TrioletError as exc:
         raise _corrupt(str(exc)) from exc
     except (KeyError, TypeError, ValueError) as exc:

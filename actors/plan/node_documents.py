@@ -129,7 +129,7 @@ def _step_document(node: StepNode) -> JsonObject:
         "policy": None,
         "start": _start_document(node),
         "step": {
-            "declaration": _declaration_document(node.declaration),
+            "declaration": declaration_document(node.declaration),
             "kind": _WORK_KINDS[type(node.declaration)],
             "name": node.name,
         },
@@ -146,7 +146,8 @@ def _start_document(node: StepNode | PartitionedNode) -> JsonObject:
     return start
 
 
-def _declaration_document(one: Declaration) -> JsonObject:
+def declaration_document(one: Declaration) -> JsonObject:
+    """Write what a step does."""
     if isinstance(one, JobDeclaration):
         return {
             "component": one.revision,
@@ -264,7 +265,7 @@ def _read_step(node: Json) -> StepNode:
     return StepNode(
         text_at(node, "id"),
         text_at(node, "step", "name"),
-        _read_declaration(member_at(node, "step")),
+        read_declaration(member_at(node, "step")),
         number_at(node, "start", "start_limit"),
         _read_allowed(node),
         tuple(text_at(one) for one in items_at(node, "listeners")),
@@ -285,7 +286,14 @@ def _read_allowed(node: Json) -> bool:
     return allow
 
 
-def _read_declaration(step: Json) -> Declaration:
+def read_declaration(
+    step: Json, streams: tuple[tuple[str, str], ...] = ()
+) -> Declaration:
+    """Read what a step does; *streams* stand elsewhere, if at all.
+
+    Raises:
+        KeyError, TypeError, ValueError: A member is missing or of the wrong type.
+    """
     one = member_at(step, "declaration")
     if text_at(step, "kind") == "job":
         return _read_job(one)
@@ -304,6 +312,7 @@ def _read_declaration(step: Json) -> Declaration:
         checkpoint_revision=text_at(one, "components", "checkpoint"),
         checkpoint=_read_schema(member_at(one, "checkpoint")),
         context=_read_schema(member_at(one, "context")),
+        streams=streams,
     )
 
 

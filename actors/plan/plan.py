@@ -1,7 +1,8 @@
 """The compiled plan: an immutable graph that the traversal follows.
 
 A plan says what selects or interprets durable state, and nothing else: no functions,
-no budgets. It is equal whether it was compiled or read from the store.
+no budgets. It is equal whether it was compiled or read from the store, but for what
+the manifest of a job of one step does not hold.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +16,8 @@ from ...storage.model.execution import ExitCode, NodeTarget, Stop, Target, Termi
 from ...storage.model.patterns import Matcher, Specificity, is_literal, specificity
 from .definition import STATUS_AND_COUNTS, FailurePolicy, InFlight
 
+ONE_STEP = 1
+"""The manifest format of a job of one step, which holds no graph."""
 VISITS_MAX = 100_000
 """A restart comes by every visit again and has all their rows in memory, some 3 KB each."""
 UNLIMITED = (1 << 32) - 1
@@ -48,6 +51,9 @@ class ChunkDeclaration:
     checkpoint_revision: str
     checkpoint: Schema = POSITION_SCHEMA
     context: Schema = STATE_SCHEMA
+    streams: tuple[tuple[str, str], ...] = ()
+    """(identity, revision), sorted; read from stored manifests of format 1, which are
+    the only ones that hold them. No component of this release declares any."""
 
 
 @frozen
@@ -309,6 +315,11 @@ class Plan:
             source: _Selector.of(transitions)
             for source, transitions in self.rules.items()
         }
+
+    @property
+    def one_step(self) -> bool:
+        """Whether it is the plan of a job of one step."""
+        return self.format == ONE_STEP
 
     def select(self, node: str, code: str) -> Target | None:
         """Give where *code* leads from *node*; None when no pattern matches it."""

@@ -169,15 +169,20 @@ class Stepping:
     def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
         return next_step(node, inherit, visit=self._visit)
 
+    def _starting(self, node: StepNode) -> bool:
+        """Tell whether listeners come between the step's row and its beginning."""
+        return bool(node.listeners)
+
     def _started(
         self, node: StepNode, row: StepStarted, continued: LatestRow | None = None
     ) -> Action:
+        starting = self._starting(node)
         step = OpenStep(
             node,
             row.step_id,
             self._history.begun.add(node.id, self._visit),
-            BatchStatus.STARTING if node.listeners else BatchStatus.STARTED,
-            0 if node.listeners else 1,
+            BatchStatus.STARTING if starting else BatchStatus.STARTED,
+            0 if starting else 1,
             spent=self._history.begun.spent(node.id, self._visit, row.at),
             visit=self._visit,
         )
@@ -192,7 +197,8 @@ class Stepping:
         self._draft.finish(step, result)
         row = self._history.close(step, result)
         self._open, self._closing = None, step
-        self.steps.append(StepReport(row, result.failure))
+        report = StepReport(row, result.failure, overridden=result.overridden)
+        self.steps.append(report)
         return row
 
     def _commit(

@@ -217,5 +217,5 @@ def test_a_stored_manifest_that_cannot_be_read_is_said_to_be_so() -> None:
     proposed = compile_job(Job("j", [Step("a", work)])).plan.manifest
     assert describe_changes('{"format":5}', proposed) == (
         "the stored definition cannot be compared: "
-        "this release reads formats 2 to 4, it has another one",
+        "this release reads formats 1 to 4, it has another one",
     )

@@ -146,10 +146,10 @@ def test_other_bytes_are_refused(text: str, reason: str) -> None:
     assert reason_for(text) == reason
 
 
-@pytest.mark.parametrize("found", [None, 0, 1, 5, "2", True, []])
+@pytest.mark.parametrize("found", [None, 0, 5, "2", True, []])
 def test_other_formats_are_refused(found: object) -> None:
     reason = reason_for(changed(lambda document: document.update(format=found)))
-    assert reason == "this release reads formats 2 to 4, it has another one"
+    assert reason == "this release reads formats 1 to 4, it has another one"
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from triolet.actors import (
     FILTERED,
     STOP,
     Chunk,
+    ChunkJob,
     Cursor,
     DeciderContext,
     Decision,
@@ -37,6 +38,7 @@ from triolet.actors import (
     StepOutcome,
     Stop,
     TableWriter,
+    TaskletJob,
 )
 from triolet.actors.testing import Scenario
 
@@ -226,6 +228,21 @@ def heard() -> Job:
 
     both = JobListener("both", before=before, after=after)
     return Job("heard", [Step("a", note), Step("b", plain)], listeners=[both])
+
+
+def one_tasklet() -> Job:
+    """A tasklet by itself; its job listeners fail as in `heard`."""
+    (listener,) = heard().listeners
+    audit = StepListener("audit", before=lambda ctx: None, after=lambda ctx, end: None)
+    step = Step("only", note, listeners=[audit])
+    return TaskletJob("one-tasklet", step, listeners=[listener])
+
+
+def one_chunk() -> Job:
+    """A chunk step by itself; one of its items is broken the first time."""
+    processor = partial(_broken_at_five, [1])
+    chunk = Chunk(ListReader(ITEMS), RowWriter(), processor, size=2)
+    return ChunkJob("one-chunk", Step("copy", chunk))
 
 
 def _odd(item: int) -> object:
@@ -479,6 +496,8 @@ STORIES: dict[Callable[[], Job], int] = {
     stopping_once: 2,
     listening: 2,
     heard: 3,
+    one_tasklet: 3,
+    one_chunk: 2,
     copying: 1,
     copying_with_failure: 2,
     writing: 2,

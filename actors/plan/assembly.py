@@ -1,0 +1,354 @@
+"""Assembly: binding code to a plan that exists already, such as a stored one.
+
+Where `compile_job` makes the plan of what it is given, here the plan comes first and the
+code has to fit: the result is launched like any other compiled job, under the very
+definition that the plan was read from.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from attrs import evolve, frozen
+
+from ...storage.model.errors import (
+    CorruptRecord,
+    DefinitionError,
+    InvalidValue,
+    with_article,
+)
+from .assembly_errors import (
+    ComponentMismatch,
+    DuplicateBinding,
+    JobNameMismatch,
+    ManifestUnsupported,
+    MissingBinding,
+    StepNameMismatch,
+    WrongNodeKind,
+)
+from .bindings import decision_reasons, partitioned_reasons, split_reasons
+from .changes import node_changes
+from .compile import CompiledJob, bound, settings_problems
+from .definition import (
+    Chunk,
+    Decision,
+    Function,
+    Job,
+    JobListener,
+    Node,
+    Parameter,
+    PartitionedStep,
+    Split,
+    Step,
+)
+from .made import Factory, placeholder, reason_against
+from .manifest import read_manifest
+from .plan import (
+    ChunkDeclaration,
+    DecisionNode,
+    JobDeclaration,
+    PartitionedNode,
+    Plan,
+    PlanNode,
+    SplitNode,
+    StepNode,
+    nodes_of,
+)
+
+Code: TypeAlias = Function | Chunk | Step | Decision | Factory
+"""What is bound to a node: its function or chunk, with its settings or without."""
+
+_SPLIT_BUDGET = 1
+_PARTITION_BUDGET = 4
+
+
+def assemble(
+    job: str,
+    plan: Plan | str,
+    code: Mapping[str, Code] | Sequence[tuple[str, Code]],
+    *,
+    budgets: Mapping[str, int] | None = None,
+    revision: str | None = None,
+    parameters: Iterable[Parameter] = (),
+    listeners: Iterable[JobListener] = (),
+    restartable: bool = True,
+    timeout: float | None = None,
+) -> CompiledJob:
+    """Bind code to the nodes of a plan; nothing of the user's is called.
+
+    Every node that works or chooses is bound by its id, those inside of splits and
+    partitioned steps too:
+
+    * a step, to its work, a function or a ``Chunk``; to a ``Step``, which adds settings
+      that the plan does not hold and must agree in all others; or to a `Factory`, which
+      makes one of these for each launch (a worker's: for each partition);
+    * a decision, to its decider or a ``Decision``;
+    * a partitioned step, to its planner. Its worker has a binding of its own.
+
+    Splits and joins have no code. Where a node leads is said by the plan: a ``then`` is
+    not looked at.
+
+    Args:
+        job: Name of the job, which must be that of the plan.
+        plan: The plan, or its manifest, see `Runtime.manifest`.
+        code: By node id; a list of pairs of an id and its code serves as well.
+        budgets: How many branches of a split (1), or workers of a partitioned step (4),
+            run at the same time at most, by node id.
+        revision: The label of the definition; None derives it from the fingerprint.
+        parameters: As for a ``Job``.
+        listeners: As for a ``Job``.
+        restartable: As for a ``Job``.
+        timeout: As for a ``Job``.
+
+    Raises:
+        ManifestUnsupported: It cannot be read, or describes a job of one step or one
+            that runs others.
+        JobNameMismatch: The plan is one of another job.
+        WrongNodeKind: Code is bound to no node, or to one of another kind.
+        StepNameMismatch: A ``Step`` is not called as its node declares.
+        DuplicateBinding: A node is bound twice.
+        MissingBinding: A node has no code.
+        ComponentMismatch: Code is not what the plan declares, or a budget is out of
+            its bounds.
+        InvalidValue: A budget is one of another node, or an argument of another type.
+        DefinitionError: The other arguments are wrong; all mistakes are listed.
+    """
+    known = _supported(job, plan)
+    if job != known.job:
+        raise JobNameMismatch(job, known.job)
+    bindings = _bindings(known, _pairs(code))
+    nodes = _Assembly(known, bindings, dict(budgets or {})).nodes()
+    definition = Job(
+        job,
+        nodes.values(),
+        revision=revision,
+        parameters=parameters,
+        listeners=listeners,
+        restartable=restartable,
+        timeout=timeout,
+    )
+    problems = tuple(settings_problems(definition))
+    if problems:
+        raise DefinitionError(job, problems)
+    workers = {
+        node.worker.id
+        for node in known.every.values()
+        if isinstance(node, PartitionedNode)
+    }
+    factories = {
+        key: given
+        for key, given in bindings.items()
+        if isinstance(given, Factory) and key not in workers
+    }
+    return evolve(bound(definition, known, nodes), factories=factories)
+
+
+def _supported(job: str, plan: Plan | str) -> Plan:
+    try:
+        known = read_manifest(plan) if isinstance(plan, str) else plan
+    except CorruptRecord as exc:
+        raise ManifestUnsupported(job, exc.reason) from exc
+    given: object = known
+    if not isinstance(given, Plan):
+        kind = type(given).__name__
+        raise InvalidValue("the plan", f"must be a plan or its manifest, not {kind}")
+    if known.one_step:
+        reason = "it is that of a job of one step: launch a TaskletJob or a ChunkJob"
+        raise ManifestUnsupported(job, reason)
+    for node in known.every.values():
+        if isinstance(node, StepNode) and isinstance(node.declaration, JobDeclaration):
+            reason = (
+                f"its step {node.id!r} runs another job: define it as a Job in code"
+            )
+            raise ManifestUnsupported(job, reason)
+    return known
+
+
+def _pairs(
+    code: Mapping[str, Code] | Sequence[tuple[str, Code]],
+) -> list[tuple[str, Code]]:
+    try:
+        pairs = code.items() if isinstance(code, Mapping) else code
+        return [(key, given) for key, given in pairs]
+    except (TypeError, ValueError):
+        reason = "must be a dict from node ids to their code, or a list of such pairs"
+        raise InvalidValue("the code", reason) from None
+
+
+def _bindings(plan: Plan, pairs: Sequence[tuple[str, Code]]) -> dict[str, Code]:
+    """Check that every node has one binding of its kind."""
+    every = plan.every
+    for key, given in pairs:
+        if not _fits(every.get(key), given):
+            raise WrongNodeKind(key, _kind(every.get(key)), _described(given))
+    for key, given in pairs:
+        node = every[key]
+        if isinstance(given, Step) and isinstance(node, StepNode):
+            check_step_name(node.id, node.name, given)
+    for key, times in Counter(key for key, _ in pairs).items():
+        if times > 1:
+            raise DuplicateBinding(key)
+    bindings = dict(pairs)
+    for key in sorted(every):
+        if key not in bindings and _has_code(every[key]):
+            raise MissingBinding(key, _kind(every[key]))
+    return bindings
+
+
+def check_step_name(node: str, declared: str, given: Step) -> None:
+    """Refuse a step that is not called as its node declares.
+
+    Raises:
+        StepNameMismatch: It is not.
+    """
+    name = given.id if given.name is None else given.name
+    if name != declared:
+        raise StepNameMismatch(node, declared, name)
+
+
+def _has_code(node: PlanNode) -> bool:
+    return isinstance(node, StepNode | DecisionNode | PartitionedNode)
+
+
+def _fits(node: PlanNode | None, given: object) -> bool:
+    match node:
+        case StepNode():
+            if isinstance(given, Factory):
+                return True
+            work = given.work if isinstance(given, Step) else given
+            chunk = isinstance(node.declaration, ChunkDeclaration)
+            return isinstance(work, Chunk) if chunk else callable(work)
+        case DecisionNode():
+            return isinstance(given, Decision) or callable(given)
+        case PartitionedNode():
+            return callable(given)
+        case _:
+            return False
+
+
+def _kind(node: PlanNode | None) -> str:
+    match node:
+        case StepNode(declaration=ChunkDeclaration()):
+            return "a chunk step"
+        case StepNode():
+            return "a tasklet step"
+        case DecisionNode():
+            return "a decision"
+        case PartitionedNode():
+            return "a partitioned step, which takes its planner"
+        case None:
+            return "no node of the plan"
+        case _:
+            return "a split or a join, which has no code"
+
+
+def _refuse(node: str, reasons: Iterable[str]) -> None:
+    for reason in reasons:
+        raise ComponentMismatch(node, reason)
+
+
+def _described(given: object) -> str:
+    if isinstance(given, Step):
+        chunk = isinstance(given.work, Chunk)
+        return "a Step with a chunk" if chunk else "a Step with a tasklet"
+    return with_article(type(given).__name__)
+
+
+@frozen
+class _Assembly:
+    """Makes the nodes of a definition out of a plan and what is bound to it."""
+
+    plan: Plan
+    bindings: Mapping[str, Code]
+    budgets: dict[str, int]
+
+    def nodes(self) -> dict[str, Node]:
+        nodes = {node.id: node for node in self._made(self.plan.nodes.values())}
+        for key in self.budgets:
+            if not isinstance(self.plan.every.get(key), SplitNode | PartitionedNode):
+                reason = f"names {key!r}, which is no split and no partitioned step"
+                raise InvalidValue("budgets=", reason)
+        return nodes
+
+    def _made(self, nodes: Iterable[PlanNode]) -> Iterator[Node]:
+        for node in nodes:
+            match node:
+                case StepNode():
+                    yield self._step(node)
+                case DecisionNode():
+                    yield self._decision(node)
+                case SplitNode():
+                    yield self._split(node)
+                case PartitionedNode():
+                    yield self._partitioned(node)
+
+    def _step(self, node: StepNode) -> Step:
+        given = self.bindings[node.id]
+        if isinstance(given, Factory):
+            return placeholder(node)
+        if isinstance(given, Step):
+            step = evolve(given, id=node.id, name=node.name, then=None)
+        else:
+            assert not isinstance(given, Decision)
+            step = evolve(placeholder(node), work=given, listeners=())
+        reason = reason_against(step, node)
+        if reason is not None:
+            raise ComponentMismatch(node.id, reason)
+        return step
+
+    def _decision(self, node: DecisionNode) -> Decision:
+        given = self.bindings[node.id]
+        if isinstance(given, Decision):
+            decision = evolve(given, id=node.id)
+        else:
+            assert not isinstance(given, Step | Chunk | Factory)
+            decision = Decision(
+                node.id,
+                given,
+                then={},
+                revision=node.revision,
+                input_version=node.input_version,
+                visit_limit=node.visit_limit,
+            )
+        made = DecisionNode(
+            node.id,
+            decision.revision,
+            decision.input_version,
+            decision.visit_limit,
+        )
+        _refuse(node.id, (*decision_reasons(decision), *node_changes(node, made)))
+        return decision
+
+    def _split(self, node: SplitNode) -> Split:
+        budget = self.budgets.get(node.id, _SPLIT_BUDGET)
+        split = Split(
+            node.id,
+            [[*self._made(nodes_of(branch))] for branch in node.branches],
+            join=node.join,
+            max_parallel=budget,
+            on_failure=node.failure_policy,
+            visit_limit=node.visit_limit,
+        )
+        _refuse(node.id, split_reasons(split))
+        return split
+
+    def _partitioned(self, node: PartitionedNode) -> PartitionedStep:
+        planner, worker = self.bindings[node.id], self.bindings[node.worker.id]
+        assert not isinstance(planner, Step | Chunk | Decision | Factory)
+        made = PartitionedStep(
+            node.id,
+            self._step(node.worker),
+            planner,
+            node.partition_count,
+            name=node.step_name,
+            max_workers=self.budgets.get(node.id, _PARTITION_BUDGET),
+            on_failure=node.failure_policy,
+            start_limit=node.start_limit,
+            allow_start_if_complete=node.allow_start_if_complete,
+            visit_limit=node.visit_limit,
+            factory=worker.make if isinstance(worker, Factory) else None,
+            planner_revision=node.partitioner,
+            aggregation_revision=node.aggregation,
+        )
+        _refuse(node.id, partitioned_reasons(made))
+        return made
