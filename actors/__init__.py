@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from .job.report import JobFailed as JobFailed
     from .job.report import LaunchReport as LaunchReport
     from .job.report import StepNotReported as StepNotReported
+    from .job.restarting import ChildExecution as ChildExecution
     from .job.restarting import OtherInstance as OtherInstance
     from .job.served_jobs import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
@@ -176,6 +177,8 @@ if TYPE_CHECKING:
     from .plan.definition import Step as Step
     from .plan.definition import StepListener as StepListener
     from .plan.definition import Stop as Stop
+    from .plan.job_steps import FromParent as FromParent
+    from .plan.job_steps import JobStep as JobStep
     from .plan.made import Factory as Factory
     from .plan.one_step import ChunkJob as ChunkJob
     from .plan.one_step import TaskletJob as TaskletJob
@@ -184,6 +187,7 @@ if TYPE_CHECKING:
 
 _HOMES = (
     ".plan.definition",
+    ".plan.job_steps",
     "..storage.model.errors",
     "..storage.model.status",
     "..storage.model.execution",
@@ -230,6 +234,7 @@ __all__ = [
     "AssemblyError",
     "BatchStatus",
     "BranchObservation",
+    "ChildExecution",
     "Chunk",
     "ChunkJob",
     "ChunkKey",
@@ -281,6 +286,7 @@ __all__ = [
     "Failure",
     "FailureCategory",
     "FailurePolicy",
+    "FromParent",
     "IllegalTransition",
     "InFlight",
     "IncompatibleDefinition",
@@ -298,6 +304,7 @@ __all__ = [
     "JobNameMismatch",
     "JobNotMade",
     "JobOutcome",
+    "JobStep",
     "JsonObject",
     "LaunchLost",
     "LaunchPage",

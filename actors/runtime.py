@@ -22,6 +22,8 @@ from .job.launch import (
     launch_of,
     open_execution,
 )
+from .job.nested import Child, ChildLaunch
+from .job.nesting import RunningChild
 from .job.options import check_type
 from .job.report import LaunchReport
 from .job.requests import Requester
@@ -71,7 +73,9 @@ class Runtime(Requester):
         super().__init__(store, owner_id, settings.new_id)
         self._nursery = nursery
         self._pool = pool
-        self._settings = evolve(settings, is_running=self._is_running)
+        self._settings = evolve(
+            settings, is_running=self._is_running, open_child=self._open_child
+        )
         self._poll = poll
         self._stops = StopWatch(store, owner_id, poll, self._untold, self.stop)
         nursery.start_soon(self._stops.run)
@@ -145,8 +149,17 @@ class Runtime(Requester):
         with self._claimed(launch.job), self._under_way(launch):
             settings = evolve(self._settings, store=self._pool.take())
             execution = await open_execution(settings, launch)
-            with self._settings.watch.job(), self._listening(execution):
+            mailbox: Mailbox[Stop] = Mailbox(STOPS_MAX)
+            with self._settings.watch.job(), self._listening(execution, mailbox):
                 return await execution.run()
+
+    async def _open_child(self, child: ChildLaunch) -> Child:
+        launch = Launch(
+            job=child.job, parameters=child.parameters, wait=False, above=child.stop
+        )
+        settings = evolve(self._settings, store=child.store)
+        execution = await open_execution(settings, launch)
+        return RunningChild(execution, Mailbox(STOPS_MAX), self._listening)
 
     async def restart(
         self,
@@ -270,8 +283,9 @@ class Runtime(Requester):
         return here or execution_id in self._running
 
     @contextmanager
-    def _listening(self, execution: JobExecution) -> Iterator[None]:
-        mailbox: Mailbox[Stop] = Mailbox(STOPS_MAX)
+    def _listening(
+        self, execution: JobExecution, mailbox: Mailbox[Stop]
+    ) -> Iterator[None]:
         scope = trio.CancelScope()
         self._running[execution.execution_id] = (execution, mailbox)
         self._stops.job_began()
@@ -336,6 +350,7 @@ class Runtime(Requester):
         jobs = (
             execution.inspect(ActorKind.JOB, execution.title, mailbox.depth)
             for execution, mailbox in self._running.values()
+            if not execution.is_child
         )
         return ActorState(
             kind=ActorKind.RUNTIME,

@@ -14,7 +14,17 @@ import triolet.actors as face
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-ORDERS, PAGES, SQUARES, BESIDE, EMBEDDING, ENQUEUING, ASSEMBLY, TESTING = EXAMPLES
+(
+    ORDERS,
+    PAGES,
+    SQUARES,
+    BESIDE,
+    NESTED,
+    EMBEDDING,
+    ENQUEUING,
+    ASSEMBLY,
+    TESTING,
+) = EXAMPLES
 
 
 def python(folder: Path, *words: str) -> str:
@@ -79,6 +89,16 @@ def test_a_loop_goes_round(folder: Path) -> None:
     (folder / "pages.py").write_text(PAGES, encoding="utf-8")
     said = python(folder, "-m", "triolet.actors.cli", "run", "pages.py:pages")
     assert "fetch (visit 3)" in said
+
+
+def test_a_job_runs_another_one_twice(folder: Path) -> None:
+    (folder / "closing.py").write_text(NESTED, encoding="utf-8")
+    command = ("-m", "triolet.actors.cli")
+    python(folder, *command, "run", "closing.py:job", "day=2026-12-03")
+    assert "job booking: execution 2" in python(folder, *command, "show", "1")
+    said = python(folder, *command, "show", "3")
+    assert "run by step lending of execution 1" in said
+    assert "books = lending" in said
 
 
 def test_the_reader_and_the_writer_load_every_row_once(folder: Path) -> None:

@@ -47,6 +47,7 @@ BY_ERROR = {
     "definition_incompatible": REFUSED,
     "definition_drift": REFUSED,
     "other_instance": REFUSED,
+    "child_execution": REFUSED,
     "action_not_allowed": REFUSED,
     "not_latest_attempt": REFUSED,
     "execution_not_found": NOT_FOUND,

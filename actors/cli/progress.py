@@ -47,7 +47,7 @@ class Progress:
     _running: dict[int | str | None, Running | Divided] = field(
         factory=dict, init=False
     )
-    """Steps by their execution, partitioned ones by their node."""
+    """Steps by their execution, partitioned ones by their place."""
     _hint: str = field(default=f"; {_AGAIN}", init=False)
     """What is added where work does not come to its end."""
     _wrote: float = field(default=float("-inf"), init=False)
@@ -102,7 +102,7 @@ class Progress:
             case EventKind.PARTITIONS_PLANNED:
                 total, completed = event.total or 0, event.completed or 0
                 divided = Divided(node, self.clock(), total, completed)
-                self._begin(event.node, divided)
+                self._begin(_place(event), divided)
                 if completed:
                     self.note(f"{node}: continues after {divided.share}")
             case EventKind.CHUNK_COMMITTED | EventKind.STEP_PROGRESSED:
@@ -111,7 +111,8 @@ class Progress:
                     running.hear(event)
                     self.tick()
             case EventKind.STEP_RESULT_COMMITTED:
-                key = event.step_id if event.step_id in self._running else event.node
+                by_step = event.step_id in self._running
+                key = event.step_id if by_step else _place(event)
                 ended = self._running.pop(key, None)
                 told = is_bad(event) or (event.visit or 1) <= TOLD_VISITS_MAX
                 if ended is not None and told:
@@ -139,7 +140,7 @@ class Progress:
         self._running[key] = what
 
     def _partition(self, event: Event) -> None:
-        divided = self._running.get(event.node)
+        divided = self._running.get(_place(event))
         if not isinstance(divided, Divided):
             return
         divided.hear(event, self.clock())
@@ -151,3 +152,8 @@ class Progress:
             case EventKind.STOP_WAITING if divided.stuck == 1:
                 self.note(f"{which}: {event.message}{self._hint}")
         self.tick()
+
+
+def _place(event: Event) -> str:
+    """Name a node, which a job and its child may both have."""
+    return f"{event.execution_id}: {event.node}"

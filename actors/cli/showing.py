@@ -1,6 +1,6 @@
 """``triolet show``: everything that the store knows of one execution."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from attrs import evolve, frozen
 
@@ -15,13 +15,16 @@ from ...storage.model.execution import (
     JobExecution,
     StepExecution,
 )
+from ...storage.model.lineage import lineage_of, without_lineage
 from ...storage.model.parameters import JobParameter, ParameterKind
 from ...storage.model.status import BatchStatus
+from ..job.nested import RanChild
 from ..job.wording import failure_text
 from ..kernel.liveness import is_alive
 from ..plan.plan import target_text
 from .answers import Answer
 from .asking import ask
+from .children import children_of
 from .formats import counts_text, elapsed, exit_text, instant, table
 from .partitioning import (
     ShownPartition,
@@ -39,6 +42,8 @@ class Shown:
     detail: ExecutionDetail
     """Without the rows of partitions' workers."""
     partitions: tuple[ShownPartition, ...]
+    children: Mapping[str, RanChild]
+    """The executions that steps ran, by node."""
     history: OperatorHistory
 
 
@@ -51,9 +56,13 @@ def show_execution(url: str, execution_id: int) -> Answer:
     """
     detail = ask(url, ShowExecution(execution_id))
     history = ask(url, ListOperations(execution_id))
-    lines = [*detail_lines(detail), *history_lines(detail.execution.status, history)]
+    children = children_of(url, detail)
+    lines = [
+        *detail_lines(detail, children),
+        *history_lines(detail.execution.status, history),
+    ]
     plain = evolve(without_workers(detail), partitions=())
-    return Answer(Shown(plain, partitions_in(detail), history), lines)
+    return Answer(Shown(plain, partitions_in(detail), children, history), lines)
 
 
 def history_lines(status: BatchStatus, history: OperatorHistory) -> Iterator[str]:
@@ -79,8 +88,10 @@ def _asked(actor: str, reason: str | None, at: int) -> str:
     return f"by {actor} at {instant(at)} UTC{why}"
 
 
-def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
-    """Write one execution."""
+def detail_lines(
+    detail: ExecutionDetail, children: Mapping[str, RanChild]
+) -> Iterator[str]:
+    """Write one execution, and which others its steps ran."""
     execution = detail.execution
     yield (
         f"execution {execution.id} of job {detail.instance.job}: {execution.status}"
@@ -89,17 +100,20 @@ def detail_lines(detail: ExecutionDetail) -> Iterator[str]:
     yield f"  instance {execution.instance_id}, attempt {execution.attempt}" + (
         "" if execution.restart_of is None else f", continues {execution.restart_of}"
     )
+    lineage = lineage_of(execution.parameters)
+    if lineage is not None:
+        yield f"  run by step {lineage.node} of execution {lineage.execution_id}"
     yield f"  revision {execution.revision}"
     yield f"  started {instant(execution.started_at)} UTC, " + _end(execution)
     yield f"  owner: {owner_text(detail)}"
-    for parameter in execution.parameters:
+    for parameter in without_lineage(execution.parameters):
         yield "  parameter " + parameter_text(parameter)
     if execution.failure is not None:
         yield "  failure: " + failure_text(execution.failure)
         if execution.failure.type is not None:
             yield "  'triolet run' with --debug shows the traceback of a failure"
     steps = without_workers(detail)
-    yield from _steps(steps.steps, partitions_in(detail))
+    yield from _steps(steps.steps, partitions_in(detail), children)
     yield from _reused(steps.reused)
     yield from _decisions(detail.decisions)
 
@@ -139,7 +153,9 @@ def parameter_text(parameter: JobParameter) -> str:
 
 
 def _steps(
-    steps: tuple[StepExecution, ...], partitions: tuple[ShownPartition, ...]
+    steps: tuple[StepExecution, ...],
+    partitions: tuple[ShownPartition, ...],
+    children: Mapping[str, RanChild],
 ) -> Iterator[str]:
     if not steps:
         return
@@ -157,6 +173,9 @@ def _steps(
     ]
     for line, step in zip(table(rows), shown, strict=True):
         yield line
+        child = children.get(step.node)
+        if child is not None:
+            yield f"    job {child.job}: execution {child.execution_id}"
         if step.failure is not None:
             yield "    failure: " + failure_text(step.failure)
         yield from shown_lines(partitions, step.node, step.visit)

@@ -4,6 +4,7 @@ import trio
 
 from ...storage.commands import Opened
 from ...storage.model.execution import Failure
+from ...storage.model.lineage import lineage_of
 from ...storage.model.parameters import ParameterSet
 from ...storage.model.status import FailureCategory
 from ..plan.actions import Action, Commit, Conclude, Ended, Finished
@@ -55,6 +56,11 @@ class JobExecution(Flow):
     def execution_id(self) -> int:
         """Of the attempt."""
         return self._opened.execution_id
+
+    @property
+    def is_child(self) -> bool:
+        """Whether it runs inside of a step of another execution."""
+        return lineage_of(self._parameters) is not None
 
     async def run(self) -> LaunchReport:
         """Go through the job to its end and report.

@@ -24,6 +24,7 @@ from ...storage.commands import (
 from ...storage.model.bounds import check_whole
 from ...storage.model.errors import InvalidValue, TrioletError, error
 from ...storage.model.execution import COUNT_MAX
+from ...storage.model.lineage import without_lineage
 from ...storage.model.parameters import ParameterSet
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
@@ -39,6 +40,7 @@ from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
 from .factories import materialised
 from .loop_watch import LoopWatch
+from .nested import OpenChild, no_child
 from .requirements import check_store, requirements_of
 from .step import Environment
 
@@ -97,6 +99,8 @@ class LaunchSettings:
     is_running: Callable[[int, "Launch"], bool]
     """Tells whether this runtime works on that execution, or another launch of the
     same instance is under way here."""
+    open_child: OpenChild = no_child
+    """Begins an attempt at the child of a step."""
     closing: StopToken = field(factory=StopToken)
     """Set when no more launches are taken."""
 
@@ -114,6 +118,8 @@ class Launch:
     """Whether to wait for the lease of an owner of whom nothing is known."""
     request_id: int | None = None
     """The launch request that it is for."""
+    above: StopToken | None = None
+    """Of the step that runs it, if it is a child."""
 
     @property
     def instance(self) -> tuple[str, bytes]:
@@ -272,11 +278,12 @@ def _execution(
     if opened.run is not None:
         parameters = parameters.with_run(opened.run)
     opened = evolve(opened, run=opened.run or launch.run)
+    own = without_lineage(parameters)
     engine = JobTraversal(
         plan,
         opened,
         settings.owner_id,
-        parameters.projection(),
+        own.projection(),
         settings.new_id,
         heard=bool(launch.job.listeners),
     )
@@ -286,8 +293,8 @@ def _execution(
         instance_key=parameters.instance_key(plan.job),
         execution_id=opened.execution_id,
         attempt=opened.attempt,
-        parameters=MappingProxyType(parameters.values()),
-        stop=StopToken(),
+        parameters=MappingProxyType(own.values()),
+        stop=StopToken(launch.above),
         state_of=engine.state_of,
     )
     # Longest first: a secret may be the beginning of another one.
@@ -313,6 +320,7 @@ def _execution(
         boundary=boundary,
         announcer=announcer,
         nursery=settings.nursery,
+        open_child=settings.open_child,
         watch=settings.watch,
         patience=settings.patience,
     )

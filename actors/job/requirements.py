@@ -18,7 +18,7 @@ class Requirements:
 
 
 def requirements_of(job: CompiledJob) -> Requirements:
-    """Tell what a job needs; a job of tasklets needs no more than to be owned."""
+    """Tell what a job and those inside of it need; tasklets need no more than an owner."""
     needed = {Capability.EXECUTION_OWNERSHIP}
     nodes = [*job.plan.nodes.values(), *job.plan.embedded.values()]
     declared = [one.declaration for one in nodes if isinstance(one, StepNode)]
@@ -28,7 +28,11 @@ def requirements_of(job: CompiledJob) -> Requirements:
     )
     if atomic or any(step.write is not None for step in job.steps.values()):
         needed.add(Capability.ENLISTED_WRITES)
-    return Requirements(frozenset(needed))
+    inside = list(map(requirements_of, job.children.values()))
+    return Requirements(
+        frozenset(needed).union(*(one.capabilities for one in inside)),
+        max((one.connections for one in inside), default=1),
+    )
 
 
 def check_store(store: Descriptor, connections: int, needed: Requirements) -> None:

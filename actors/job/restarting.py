@@ -11,6 +11,7 @@ from ...storage.model.errors import (
     TrioletError,
     error,
 )
+from ...storage.model.lineage import lineage_of
 from ...storage.model.parameters import RESERVED_PREFIX
 from ..plan.arguments import resolve
 from ..plan.compile import CompiledJob
@@ -29,6 +30,23 @@ class OtherInstance(TrioletError):
             "these parameters are not those of the instance of execution "
             f"{self.execution_id}: a secret one has another value, or the job declares "
             "others as identifying"
+        )
+
+
+@error
+class ChildExecution(TrioletError):
+    """A child is continued by its parent only; nothing was written."""
+
+    code = "child_execution"
+    execution_id: int
+    parent_id: int
+    node: str
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"execution {self.execution_id} is run by step {self.node!r} of execution "
+            f"{self.parent_id}: restart that one"
         )
 
 
@@ -56,6 +74,7 @@ def restart_of(
 
     Raises:
         InvalidValue: The execution is one of another job.
+        ChildExecution: The execution is the child of another one.
         InvalidParameter: A secret parameter is missing, an identifying one would be
             changed, or one does not fit the job's declaration.
         OtherInstance: The parameters are not those of the execution's instance.
@@ -66,6 +85,9 @@ def restart_of(
             f"execution {execution.id}",
             f"is one of job {instance.job!r}, not of job {job.plan.job!r}",
         )
+    lineage = lineage_of(execution.parameters)
+    if lineage is not None:
+        raise ChildExecution(execution.id, lineage.execution_id, lineage.node)
     declared = {one.name: one for one in job.parameters}
     stored = [one for one in execution.parameters if not _reserved(one.name)]
     for one in stored:

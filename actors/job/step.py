@@ -18,10 +18,12 @@ from ...storage.model.status import BatchStatus, FailureCategory
 from ..kernel.storage_actor import StorageActor
 from ..plan.actions import OpenStep, Overridden, StepResult
 from ..plan.definition import Chunk, Exit, OnStop, Step, StepListener
+from ..plan.job_steps import ChildJob
 from .boundary import Boundary, ComponentFailed, OutcomeUnknown, Where, is_async
 from .context import JobContext, StepContext, StepOutcome, payload_of
 from .events import Announcer, Event, EventKind
 from .loop_watch import LoopWatch
+from .nested import OpenChild
 from .timing import too_long
 
 log = logging.getLogger("triolet.job")
@@ -44,6 +46,7 @@ class Environment:
     watch: LoopWatch
     nursery: trio.Nursery
     """Of the runtime."""
+    open_child: OpenChild
     patience: float
     """Seconds for which reading may keep the event loop."""
 
@@ -68,7 +71,7 @@ class TaskletRun:
 
     async def run(self) -> StepResult:
         """Call the tasklet once."""
-        assert not isinstance(self.step.work, Chunk)
+        assert not isinstance(self.step.work, Chunk | ChildJob)
         where = Where(self.step.id, "tasklet_failed")
         before = canonical_json(self.ctx.state) if self.ctx.state else "{}"
         returned = await self.boundary.call(where, self.step.work, self.ctx)
@@ -298,6 +301,9 @@ class StepRun:
 
 def still_running(node: str, work: object) -> Event:
     """Tell that the code of a node was cancelled and goes on nevertheless."""
+    if isinstance(work, ChildJob):
+        # A child is never cancelled by a stop, only what comes before it.
+        work = work.parameters
     if is_async(work):
         why = "was cancelled and has not ended"
     else:

@@ -46,9 +46,11 @@ from ..plan.actions import (
 )
 from ..plan.compile import CompiledJob
 from ..plan.definition import Chunk, Step
+from ..plan.job_steps import ChildJob
 from ..plan.stepping import Stepping
 from . import logs
 from .boundary import ComponentFailed, OutcomeUnknown, Where
+from .child import ChildRun
 from .chunk import ChunkRun
 from .context import Partition, StepContext
 from .events import Event, EventKind
@@ -123,7 +125,12 @@ class Walk:
         stopping = running.scope.cancel_called
         activity = Activity.STOPPING if stopping else Activity.RUNNING
         name = running.step.id
-        return (ActorState(kind=ActorKind.STEP, name=name, activity=activity),)
+        children = running.work.inside() if isinstance(running.work, ChildRun) else ()
+        return (
+            ActorState(
+                kind=ActorKind.STEP, name=name, activity=activity, children=children
+            ),
+        )
 
     async def listen(self, inbox: Inbox[Stop]) -> None:
         """Take in a stop, and tell when the step does not heed it.
@@ -295,6 +302,8 @@ class Walk:
         work: Work
         if isinstance(step.work, Chunk):
             work = ChunkRun(step, step.work, row, ctx, self._environment)
+        elif isinstance(step.work, ChildJob):
+            work = ChildRun(step, step.work, row, ctx, self._environment)
         else:
             work = TaskletRun(step, ctx, self._environment.boundary)
         if self._environment.announcer.active:

@@ -7,6 +7,7 @@ _RAISED_BY = {
     "write_failed": "the write function",
     "decider_failed": "the decider",
     "planner_failed": "the planner",
+    "parameters_failed": "the function of its parameters",
     "factory_failed": "the factory",
     "before_step_listener_failed": "the listener",
     "after_step_listener_failed": "the listener",
@@ -26,9 +27,14 @@ def failure_text(failure: Failure) -> str:
 
     Codes stand in brackets only.
     """
-    where = f"{failure.where}: " if failure.where else ""
     place = f" at {failure.place}" if failure.place else ""
-    return f"{where}{_what(failure)} [{failure.category}]{place}"
+    return f"{failure_summary(failure)} [{failure.category}]{place}"
+
+
+def failure_summary(failure: Failure) -> str:
+    """Say where something failed and why, and no more."""
+    where = f"{failure.where}: " if failure.where else ""
+    return f"{where}{_what(failure)}"
 
 
 def _what(failure: Failure) -> str:

@@ -17,12 +17,14 @@ from .definition import (
     InFlight,
     Job,
     JobListener,
+    Node,
     OnStop,
     PartitionedStep,
     Split,
     Step,
     StepListener,
 )
+from .job_steps import ChildJob
 from .naming import every_node
 from .nesting import BRANCHES_MAX
 from .plan import DeliveryMode
@@ -61,18 +63,21 @@ def timeout_reasons(timeout: object) -> Iterator[str]:
 
 def decision_reasons(decision: Decision) -> Iterator[str]:
     """Say what is wrong with the function of a decision."""
-    yield from _function_reasons(decision.decider, "decider")
+    yield from function_reasons(decision.decider, "decider")
 
 
 def step_reasons(step: Step) -> Iterator[str]:
     """Say what is wrong with all that a step binds, and with its settings."""
-    if isinstance(step.work, Chunk):
-        yield from _chunk_reasons(step.work)
+    work: object = step.work
+    if isinstance(work, Chunk):
+        yield from _chunk_reasons(work)
         yield from _chunk_step_reasons(step)
-    else:
-        yield from _function_reasons(step.work, "work")
+    elif isinstance(work, Job):
+        yield "the work is a job: use JobStep instead of Step"
+    elif not isinstance(work, ChildJob):
+        yield from function_reasons(work, "work")
         if step.write is not None:
-            yield from _function_reasons(step.write, "write function")
+            yield from function_reasons(step.write, "write function")
     for listener in step.listeners:
         yield from _listener_reasons(listener, StepListener)
     yield from _word_reasons(step.on_stop, OnStop, "on_stop")
@@ -100,10 +105,7 @@ def _sharing_reasons(split: Split) -> Iterator[str]:
     owners: dict[int, tuple[int, str]] = {}
     for position, branch in enumerate(split.branches):
         for step in every_node(branch):
-            if not (isinstance(step, Step) and isinstance(step.work, Chunk)):
-                continue
-            parts = {"reader": step.work.reader, "writer": step.work.writer}
-            for what, part in parts.items():
+            for what, part in _parts_of(step):
                 other, owner = owners.setdefault(id(part), (position, step.id))
                 if other != position:
                     yield (
@@ -112,15 +114,25 @@ def _sharing_reasons(split: Split) -> Iterator[str]:
                     )
 
 
+def _parts_of(step: Node) -> Iterator[tuple[str, object]]:
+    if not isinstance(step, Step):
+        return
+    if isinstance(step.work, Chunk):
+        yield from (("reader", step.work.reader), ("writer", step.work.writer))
+    elif isinstance(step.work, ChildJob) and step.work.compiled is not None:
+        for part in step.work.compiled.components:
+            yield "reader or writer", part
+
+
 def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
     """Say what is wrong with the planner and the settings of a partitioned step."""
-    yield from _function_reasons(node.planner, "planner")
+    yield from function_reasons(node.planner, "planner")
     yield from _word_reasons(node.on_failure, FailurePolicy, "on_failure")
     yield from count_reasons(node.max_workers, "budget max_workers", WORKERS_MAX)
     yield from timeout_reasons(node.timeout)
     worker = node.worker
     if node.factory is not None:
-        yield from _function_reasons(node.factory, "factory")
+        yield from function_reasons(node.factory, "factory")
     elif isinstance(worker, Step) and isinstance(worker.work, Chunk):
         yield (
             "a chunk as worker needs factory=, a function that makes the chunk of each "
@@ -165,7 +177,7 @@ def _chunk_reasons(chunk: Chunk) -> Iterator[str]:
     yield from _component_reasons(chunk.reader, READER_METHODS, "reader")
     yield from _component_reasons(chunk.writer, WRITER_METHODS, "writer")
     if chunk.processor is not None:
-        yield from _function_reasons(chunk.processor, "processor")
+        yield from function_reasons(chunk.processor, "processor")
     yield from _word_reasons(chunk.in_flight, InFlight, "in_flight")
     delivery = delivery_of(chunk.writer)
     if delivery is None:
@@ -199,7 +211,8 @@ def _component_reasons(
         yield f"the {what} of type {kind} has no method {', '.join(missing)}"
 
 
-def _function_reasons(function: object, what: str) -> Iterator[str]:
+def function_reasons(function: object, what: str) -> Iterator[str]:
+    """Say what is wrong with a function of the user's."""
     if inspect.iscoroutine(function):
         name = function.__name__
         yield f"the {what} is a coroutine: give {name} itself, do not call it"
@@ -221,7 +234,7 @@ def _listener_reasons(
     for when, function in calls.items():
         if function is not None:
             what = f"{when} of listener {listener.name!r}"
-            yield from _function_reasons(function, what)
+            yield from function_reasons(function, what)
     if listener.before is None and listener.after is None:
         yield f"the listener {listener.name!r} has neither before nor after"
 

@@ -9,9 +9,10 @@ from .manifest import read_manifest
 from .plan import (
     UNLIMITED,
     Branch,
-    ChunkDeclaration,
     DecisionNode,
+    Declaration,
     Graph,
+    JobDeclaration,
     JoinNode,
     PartitionedNode,
     Plan,
@@ -21,6 +22,9 @@ from .plan import (
     TaskletDeclaration,
     visit_limit_of,
 )
+
+SHOWN_DIGITS = 12
+"""Of a fingerprint, as in the label that is derived from it."""
 
 
 def describe_changes(stored: str, proposed: str) -> tuple[str, ...]:
@@ -144,7 +148,15 @@ def _start_facts(node: StepNode | PartitionedNode) -> dict[str, str]:
     }
 
 
-def _declaration_facts(one: TaskletDeclaration | ChunkDeclaration) -> dict[str, str]:
+def _declaration_facts(one: Declaration) -> dict[str, str]:
+    if isinstance(one, JobDeclaration):
+        return {
+            "work": "job",
+            "job": repr(one.job),
+            "definition of the job": one.fingerprint.hex()[:SHOWN_DIGITS],
+            "revision": repr(one.revision),
+            "exits": repr(dict(one.exits)),
+        }
     if isinstance(one, TaskletDeclaration):
         return {"work": "tasklet", "revision": repr(one.revision)}
     return {

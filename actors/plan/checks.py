@@ -12,6 +12,7 @@ from .plan import (
     VISITS_MAX,
     ChunkDeclaration,
     DecisionNode,
+    JobDeclaration,
     JoinNode,
     PartitionedNode,
     PlanNode,
@@ -23,6 +24,7 @@ from .plan import (
 U32_MAX = (1 << 32) - 1
 LISTENERS_MAX = 32
 PARTITIONS_MAX = 1024
+DIGEST_BYTES = 32
 
 
 def name_reasons(
@@ -96,6 +98,8 @@ def _step_reasons(step: StepNode) -> Iterator[str]:
         yield from name_reasons(revision, NameKind.REVISION, "listener revision")
     if isinstance(step.declaration, ChunkDeclaration):
         yield from _chunk_reasons(step.declaration)
+    elif isinstance(step.declaration, JobDeclaration):
+        yield from _job_reasons(step.declaration)
     else:
         yield from name_reasons(step.declaration.revision, NameKind.REVISION)
 
@@ -111,3 +115,10 @@ def _chunk_reasons(chunk: ChunkDeclaration) -> Iterator[str]:
     for component, revision in revisions.items():
         what = f"{component} revision"
         yield from name_reasons(revision, NameKind.REVISION, what)
+
+
+def _job_reasons(child: JobDeclaration) -> Iterator[str]:
+    yield from name_reasons(child.job, NameKind.JOB)
+    yield from name_reasons(child.revision, NameKind.REVISION)
+    if len(child.fingerprint) != DIGEST_BYTES:
+        yield f"the fingerprint of its job must have {DIGEST_BYTES} bytes"

@@ -22,6 +22,7 @@ from .bindings import (
     worker_reasons,
 )
 from .checks import name_reasons, texts
+from .children import child_problems
 from .definition import (
     Chunk,
     Decision,
@@ -34,6 +35,7 @@ from .definition import (
     Step,
 )
 from .graph import problems_of
+from .job_steps import ChildJob
 from .lowering import graph_of, step_node
 from .made import Factory
 from .manifest import MANIFEST_BYTES_MAX, plan_of
@@ -78,12 +80,23 @@ class CompiledJob:
         }
         made |= self.factories.keys()
         chunks = (step.work for key, step in self.steps.items() if key not in made)
-        return tuple(
+        own = [
             component
             for chunk in chunks
             if isinstance(chunk, Chunk)
             for component in (chunk.reader, chunk.writer)
-        )
+        ]
+        children = self.children.values()
+        return (*own, *(part for child in children for part in child.components))
+
+    @property
+    def children(self) -> dict[str, "CompiledJob"]:
+        """The jobs that steps of this one run, by the step's id."""
+        return {
+            key: step.work.compiled
+            for key, step in self.steps.items()
+            if isinstance(step.work, ChildJob) and step.work.compiled is not None
+        }
 
 
 def compile_job(job: Job) -> CompiledJob:
@@ -98,7 +111,7 @@ def compile_job(job: Job) -> CompiledJob:
     if not isinstance(given, Job):
         kind = type(given).__name__
         raise InvalidValue("the job", f"must be a Job, not {kind}")
-    nodes, misnamed = named_nodes(job.steps)
+    nodes, misnamed = named_nodes(job.steps, compile_job)
     problems = list(_problems(job, nodes, misnamed))
     if problems:
         raise DefinitionError(_shown(job.name), tuple(problems))
@@ -166,6 +179,7 @@ def _problems(
         for step in workers_in([node]):
             for reason in (*step_reasons(step), *worker_reasons(step)):
                 yield Problem(step.id, reason)
+    yield from child_problems(job, nodes)
     if nodes:
         yield from problems_of(graph_of(nodes))
     else:

@@ -147,8 +147,8 @@ class Job:
 
     Args:
         name: Names the job in the store; at most 128 bytes.
-        steps: ``Step``, ``Decision``, ``Split`` and ``PartitionedStep`` nodes; the first one
-            is the entry, which may not be a split.
+        steps: ``Step``, ``JobStep``, ``Decision``, ``Split`` and ``PartitionedStep`` nodes;
+            the first one is the entry, which may not be a split.
         revision: A label for this definition. A label never names two definitions;
             None derives it from the fingerprint, so that it cannot drift.
         parameters: When given, a launch accepts these parameters and no others.

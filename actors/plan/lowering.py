@@ -10,6 +10,7 @@ from ...storage.model.execution import ExitCode, NodeTarget, Stop, Target, Termi
 from ...storage.model.patterns import ANY_TEXT
 from .bindings import delivery_of
 from .checks import texts
+from .children import child_declaration
 from .definition import (
     Chunk,
     Decision,
@@ -20,11 +21,13 @@ from .definition import (
     Split,
     Step,
 )
+from .job_steps import ChildJob
 from .plan import (
     UNLIMITED,
     Branch,
     ChunkDeclaration,
     DecisionNode,
+    Declaration,
     DeliveryMode,
     Graph,
     JoinNode,
@@ -121,8 +124,10 @@ def step_node(step: Step) -> StepNode:
     )
 
 
-def _declaration(step: Step) -> TaskletDeclaration | ChunkDeclaration:
+def _declaration(step: Step) -> Declaration:
     chunk = step.work
+    if isinstance(chunk, ChildJob):
+        return child_declaration(chunk, step.revision)
     if not isinstance(chunk, Chunk):
         return TaskletDeclaration(step.revision)
     return ChunkDeclaration(

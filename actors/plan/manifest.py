@@ -24,6 +24,7 @@ from .plan import (
     ChunkDeclaration,
     DecisionNode,
     Graph,
+    JobDeclaration,
     PartitionedNode,
     Plan,
     PlanNode,
@@ -37,8 +38,8 @@ from .plan import (
 FORMATS = range(1, 5)
 """1 is a job of one step; 2 is a graph of steps and decisions; 3 has splits or partitioned steps, too; in 4 some
 of the steps inside of those are chunks, a planner says how many partitions it is, a step
-may not be restarted, a branch is a graph itself or longer than 3 allows, a stop says
-where to go on, or there are loops."""
+may not be restarted or runs another job, a branch is a graph itself or longer than 3
+allows, a stop says where to go on, or there are loops."""
 LINE_MAX_IN_3 = 8
 MANIFEST_BYTES_MAX = 1_048_576
 
@@ -98,7 +99,9 @@ def _format_of(graph: Graph) -> int:
             for node in nodes
         )
         or not all(
-            node.restartable for node in (*nodes, *steps) if isinstance(node, StepNode)
+            node.restartable and not isinstance(node.declaration, JobDeclaration)
+            for node in (*nodes, *steps)
+            if isinstance(node, StepNode)
         )
         or any(isinstance(one, Graph) or len(one) > LINE_MAX_IN_3 for one in branches)
     ):

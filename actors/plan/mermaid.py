@@ -12,6 +12,7 @@ from ...storage.model.status import BatchStatus
 from .plan import (
     DecisionNode,
     Graph,
+    JobDeclaration,
     JoinNode,
     PartitionedNode,
     Plan,
@@ -40,9 +41,10 @@ def mermaid_lines(
     """Draw a plan from top to bottom.
 
     Args:
-        plan: Steps are boxes, decisions are diamonds, ends are stadiums; a dotted line
-            leads to where the next launch goes on. A split is a frame around its
-            branches, whose ends lead to its join, a hexagon; a partitioned step has a
+        plan: Steps are boxes, those that run a job slanted ones, decisions are diamonds,
+            ends are stadiums; a dotted line leads to where the next launch goes on. A
+            split is a frame around its branches, whose ends lead to its join, a
+            hexagon; a partitioned step has a
             double border.
         statuses: Of the nodes that an execution came by; a class for each.
         tallies: Of partitioned steps: how many partitions stand how.
@@ -90,7 +92,7 @@ def _node_lines(
     number, label = numbers[node.id], _label(node.id)
     match node:
         case StepNode():
-            yield f'  {number}["{label}"]'
+            yield f"  {number}{_step_box(node)}"
         case DecisionNode():
             yield f'  {number}{{"{label}"}}'
         case JoinNode():
@@ -111,6 +113,13 @@ def _node_lines(
                         yield f"    {numbers[one.id]} --> {numbers[following.id]}"
             yield "  end"
             yield f"  {number} --> {numbers[node.join]}"
+
+
+def _step_box(step: StepNode) -> str:
+    label = _label(step.id)
+    if isinstance(step.declaration, JobDeclaration):
+        return f'[/"{label}: job {_label(step.declaration.job)}"/]'
+    return f'["{label}"]'
 
 
 def _label(text: str) -> str:

@@ -5,26 +5,35 @@ An id that is illegal or taken is reported and replaced by the node's place, ``#
 step that does nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field
 
-from ...storage.model.errors import Problem, with_article
+from ...storage.model.errors import DefinitionError, InvalidValue, Problem, with_article
 from ...storage.model.names import NameKind
 from .checks import name_reasons
-from .definition import Decision, Node, PartitionedStep, Split, Step
+from .definition import Decision, Job, Node, PartitionedStep, Split, Step
+from .job_steps import ChildJob
 from .nesting import SPLITS_DEEP_MAX
+
+if TYPE_CHECKING:
+    from .compile import CompiledJob
 
 
 def named_nodes(
-    steps: Iterable[object],
+    steps: Iterable[object], compile_child: "Callable[[Job], CompiledJob]"
 ) -> tuple[dict[str, Node], tuple[Problem, ...]]:
     """Give the nodes by id, joins and workers named, and what is wrong with their ids.
 
     What is no node is reported and left out. A node that is sound stays itself, unless
-    a join or a worker in it got its default name.
+    a join or a worker in it got its default name, or it runs a job: that is compiled.
+
+    Args:
+        steps: As given.
+        compile_child: Compiles the job of a step.
     """
-    naming = _Naming()
+    naming = _Naming(compile_child)
     nodes: dict[str, Node] = {}
     for position, given in enumerate(steps, 1):
         node = naming.node(given, str(position))
@@ -55,6 +64,7 @@ def _nothing(ctx: object) -> None:
 
 @define
 class _Naming:
+    compile_child: "Callable[[Job], CompiledJob]"
     places: dict[str, str] = field(factory=dict)
     """Where each id stands."""
     problems: list[Problem] = field(factory=list)
@@ -92,7 +102,20 @@ class _Naming:
 
     def _step(self, step: Step, place: str) -> Step:
         key = self._key(step.id, place)
+        if isinstance(step.work, ChildJob):
+            step = evolve(step, work=self._compiled(step.work, key))
         return step if key == step.id else evolve(step, id=key)
+
+    def _compiled(self, child: ChildJob, key: str) -> ChildJob:
+        try:
+            return evolve(child, compiled=self.compile_child(child.job))
+        except DefinitionError as exc:
+            for one in exc.problems:
+                reason = f"its job {exc.job!r} has a mistake: {one}"
+                self.problems.append(Problem(key, reason))
+        except InvalidValue as exc:
+            self.problems.append(Problem(key, f"its job {exc.reason}"))
+        return child
 
     def _split(self, split: Split, place: str) -> Split:
         key = self._key(split.id, place)

@@ -15,8 +15,10 @@ from .plan import (
     Branch,
     ChunkDeclaration,
     DecisionNode,
+    Declaration,
     DeliveryMode,
     Graph,
+    JobDeclaration,
     JoinNode,
     PartitionedNode,
     PlanNode,
@@ -30,6 +32,13 @@ from .plan import (
 _TASKLET: JsonObject = {
     "delivery_mode": "best_effort",
     "transaction_boundary": "tasklet_completion",
+}
+
+
+_WORK_KINDS: dict[type, str] = {
+    TaskletDeclaration: "tasklet",
+    ChunkDeclaration: "chunk",
+    JobDeclaration: "job",
 }
 
 
@@ -113,7 +122,6 @@ def _document(node: PlanNode) -> JsonObject:
 
 
 def _step_document(node: StepNode) -> JsonObject:
-    is_chunk = isinstance(node.declaration, ChunkDeclaration)
     return {
         "id": node.id,
         "kind": "step",
@@ -122,7 +130,7 @@ def _step_document(node: StepNode) -> JsonObject:
         "start": _start_document(node),
         "step": {
             "declaration": declaration_document(node.declaration),
-            "kind": "chunk" if is_chunk else "tasklet",
+            "kind": _WORK_KINDS[type(node.declaration)],
             "name": node.name,
         },
     }
@@ -138,8 +146,15 @@ def _start_document(node: StepNode | PartitionedNode) -> JsonObject:
     return start
 
 
-def declaration_document(one: TaskletDeclaration | ChunkDeclaration) -> JsonObject:
+def declaration_document(one: Declaration) -> JsonObject:
     """Write what a step does."""
+    if isinstance(one, JobDeclaration):
+        return {
+            "component": one.revision,
+            "exits": dict(one.exits),
+            "fingerprint": one.fingerprint.hex(),
+            "job": one.job,
+        }
     if isinstance(one, TaskletDeclaration):
         return {"component": one.revision, **_TASKLET}
     document: JsonObject = {
@@ -273,13 +288,15 @@ def _read_allowed(node: Json) -> bool:
 
 def read_declaration(
     step: Json, streams: tuple[tuple[str, str], ...] = ()
-) -> TaskletDeclaration | ChunkDeclaration:
+) -> Declaration:
     """Read what a step does; *streams* stand elsewhere, if at all.
 
     Raises:
         KeyError, TypeError, ValueError: A member is missing or of the wrong type.
     """
     one = member_at(step, "declaration")
+    if text_at(step, "kind") == "job":
+        return _read_job(one)
     if text_at(step, "kind") == "tasklet":
         return TaskletDeclaration(text_at(one, "component"))
     in_flight = InFlight.FINISH_CHUNK
@@ -296,6 +313,18 @@ def read_declaration(
         checkpoint=_read_schema(member_at(one, "checkpoint")),
         context=_read_schema(member_at(one, "context")),
         streams=streams,
+    )
+
+
+def _read_job(one: Json) -> JobDeclaration:
+    exits = member_at(one, "exits")
+    if not isinstance(exits, dict):
+        raise TypeError("exits")
+    return JobDeclaration(
+        text_at(one, "job"),
+        bytes.fromhex(text_at(one, "fingerprint")),
+        text_at(one, "component"),
+        tuple((code, text_at(exits, code)) for code in sorted(exits)),
     )
 
 

@@ -7,6 +7,7 @@ from attrs import field, frozen
 from ...storage.model.errors import Problem
 from .converters import list_of
 from .definition import Chunk, Job, Node, Step
+from .job_steps import ChildJob
 
 
 def _only(step: Step | Iterable[Node]) -> tuple[Node, ...]:
@@ -79,7 +80,9 @@ def one_step_problems(job: Job, nodes: Mapping[str, Node]) -> Iterator[Problem]:
             reason = f"the node of the {kind} must be a Step, not {type(node).__name__}"
             yield Problem(key, reason)
             continue
-        if isinstance(node.work, Chunk) != isinstance(job, ChunkJob):
+        if isinstance(node.work, ChildJob):
+            yield Problem(key, f"the {kind} may not run another job: use a Job")
+        elif isinstance(node.work, Chunk) != isinstance(job, ChunkJob):
             other = "TaskletJob" if isinstance(job, ChunkJob) else "ChunkJob"
             yield Problem(key, f"its work is not for the {kind}: use {other}")
         if node.then is not None:

@@ -20,8 +20,9 @@ from .node_documents import (
 )
 from .plan import (
     ONE_STEP,
-    ChunkDeclaration,
+    Declaration,
     Graph,
+    JobDeclaration,
     Plan,
     StepNode,
     TaskletDeclaration,
@@ -76,6 +77,7 @@ def _document(job: str, node: StepNode) -> JsonObject:
     if isinstance(declared, TaskletDeclaration):
         document["component"] = {"tasklet": declared.revision}
         return {**document, "kind": "tasklet", "restart_state": "none"}
+    assert not isinstance(declared, JobDeclaration), "format 1 has no children"
     document["chunk_size"] = document.pop("size")
     if declared.streams:
         document["streams"] = [
@@ -95,7 +97,7 @@ def read_one_step(document: JsonObject) -> Graph:
     return one_step_graph(StepNode(name, name, _declaration(document)))
 
 
-def _declaration(document: JsonObject) -> TaskletDeclaration | ChunkDeclaration:
+def _declaration(document: JsonObject) -> Declaration:
     if text_at(document, "kind") == "tasklet":
         return TaskletDeclaration(text_at(document, "component", "tasklet"))
     step: Json = {

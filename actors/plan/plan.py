@@ -57,12 +57,28 @@ class ChunkDeclaration:
 
 
 @frozen
+class JobDeclaration:
+    """What the manifest keeps of a step that runs another job."""
+
+    job: str
+    fingerprint: bytes = field(repr=False)
+    """Of the child's definition, so that a changed child is a changed parent."""
+    revision: str
+    """Of what makes the child's parameters."""
+    exits: tuple[tuple[str, str], ...] = ()
+    """The child's exit codes that are renamed, sorted."""
+
+
+Declaration: TypeAlias = TaskletDeclaration | ChunkDeclaration | JobDeclaration
+
+
+@frozen
 class StepNode:
     """A node that works."""
 
     id: str
     name: str
-    declaration: TaskletDeclaration | ChunkDeclaration
+    declaration: Declaration
     start_limit: int = UNLIMITED
     allow_start_if_complete: bool = False
     listeners: tuple[str, ...] = ()

@@ -29,7 +29,7 @@ from .actions import (
     StepResult,
 )
 from .job_traversal import JobTraversal
-from .plan import DecisionNode, Plan, target_text
+from .plan import DecisionNode, JobDeclaration, Plan, target_text
 from .stepping import Stepping
 from .traversal import BranchTraversal, Traversal
 
@@ -205,7 +205,10 @@ class _Walk:
         match action:
             case RunStep(step):
                 node, visit = step.node.id, step.visit
-                self._add(node, Verdict.RUN, self._why(node, visit), visit)
+                why = self._why(node, visit)
+                if isinstance(step.node.declaration, JobDeclaration):
+                    why = f"{why}; it runs job {step.node.declaration.job}"
+                self._add(node, Verdict.RUN, why, visit)
                 return engine.stepped(
                     StepResult(
                         status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, StrEnum
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from attrs import field, frozen
 
 from ...storage.model.execution import End
 from ...storage.model.names import NameKind, check_name
 from .converters import list_of, targets_if_any
+
+if TYPE_CHECKING:
+    from .job_steps import ChildJob
 
 Function: TypeAlias = Callable[..., Any]
 """User code, plain or async; what it is called with depends on where it stands."""
@@ -178,7 +181,7 @@ class Step:
     """
 
     id: str
-    work: Function | Chunk
+    work: "Function | Chunk | ChildJob"
     name: str | None = field(default=None, kw_only=True)
     then: Mapping[str, str | End] | None = field(
         default=None, kw_only=True, converter=targets_if_any, hash=False

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ...storage.model.errors import InvalidValue, listed
-from .plan import PartitionedNode, Plan, PlanNode, StepNode
+from .plan import JobDeclaration, PartitionedNode, Plan, PlanNode, StepNode
 
 
 def carried_nodes(
@@ -25,8 +25,8 @@ def carried_nodes(
 
     Raises:
         InvalidValue: A name in *renamed* is not a node, two nodes would be of different
-            kinds, one node would continue two, a partitioned step would be renamed, or
-            nothing would be carried over.
+            kinds, one node would continue two, a partitioned step or one that runs a
+            job would be renamed, or nothing would be carried over.
     """
     earlier, changed = _nodes(before), _nodes(after)
     for old, new in renamed.items():
@@ -39,6 +39,11 @@ def carried_nodes(
                 "the upgrade",
                 f"renames the partitioned step {old!r}, after which its workers are "
                 "named: keep its id, or launch the job anew",
+            )
+        if old != new and _runs_a_job(earlier[old]):
+            raise InvalidValue(
+                "the upgrade",
+                f"renames {old!r}, which runs a job whose executions know it by that name",
             )
     taken = set(renamed.values())
     if len(taken) < len(renamed):
@@ -71,5 +76,12 @@ def _check(nodes: Mapping[str, PlanNode], node: str, which: str) -> None:
 
 def _alike(one: PlanNode, other: PlanNode) -> bool:
     if isinstance(one, StepNode) and isinstance(other, StepNode):
-        return type(one.declaration) is type(other.declaration)
+        old, new = one.declaration, other.declaration
+        if isinstance(old, JobDeclaration) and isinstance(new, JobDeclaration):
+            return old.job == new.job
+        return type(old) is type(new)
     return type(one) is type(other)
+
+
+def _runs_a_job(node: PlanNode) -> bool:
+    return isinstance(node, StepNode) and isinstance(node.declaration, JobDeclaration)

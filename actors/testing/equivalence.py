@@ -24,7 +24,9 @@ from ...storage.model.execution import (
     TransitionKind,
 )
 from ...storage.model.json import JsonObject
+from ...storage.model.lineage import lineage_of
 from ...storage.model.status import UNRESOLVED, BatchStatus
+from ..job.nested import CHILD_STATE
 from .effects import Effects
 from .transcript import name
 
@@ -59,7 +61,8 @@ class Ending:
     steps: Mapping[str, StepEnding] = field(factory=dict)
     """By node, with the visit when it is not the first."""
     chain: tuple[str, ...] = ()
-    """The last execution's transitions, whether a step was run or reused."""
+    """The last execution's transitions, whether a step was run or reused, and those of
+    its children."""
     rows: Rows = field(factory=dict)
     """Of all tables that are not ours."""
     effects: Effects = field(factory=dict)
@@ -119,7 +122,7 @@ class EquivalenceError(AssertionError):
 
 
 def ending_of(backend: Backend, rows: Rows, job: str | None = None) -> Ending:
-    """Read what a store with one instance, of that job, has come to.
+    """Read what a store with one instance, and its children, has come to.
 
     Args:
         backend: Open, and asked through its port only.
@@ -129,14 +132,24 @@ def ending_of(backend: Backend, rows: Rows, job: str | None = None) -> Ending:
     details = list(_executions(backend, job))
     if not details:
         return Ending(rows=rows)
-    latest = {_key(step): step for detail in details for step in detail.steps}
-    last = details[-1].execution
+    latest = {
+        _lineage(detail) + _key(step): step
+        for detail in details
+        for step in detail.steps
+    }
+    ends = {_lineage(detail): detail for detail in details}
+    *_, root = (detail for detail in details if not _lineage(detail))
+    last = root.execution
     return Ending(
         status=last.status,
         exit_code=last.exit_code,
         counts=_comparable(last.counts),
         steps={key: _step_ending(step) for key, step in sorted(latest.items())},
-        chain=tuple(map(_transition, details[-1].decisions)),
+        chain=tuple(
+            where + _transition(made)
+            for where, detail in sorted(ends.items())
+            for made in detail.decisions
+        ),
         rows=rows,
         unresolved=tuple(line for detail in details for line in _unresolved(detail)),
     )
@@ -155,6 +168,12 @@ def _executions(backend: Backend, job: str | None) -> Iterator[ExecutionDetail]:
         yield run(backend, _QUESTION, ShowExecution(execution_id))
 
 
+def _lineage(detail: ExecutionDetail) -> str:
+    """Say whose child an execution is; nothing when it is nobody's."""
+    lineage = lineage_of(detail.execution.parameters)
+    return "" if lineage is None else f"{detail.instance.job} of {lineage.node!r}: "
+
+
 def _key(step: StepExecution) -> str:
     return step.node if step.visit == 1 else f"{step.node} (visit {step.visit})"
 
@@ -163,13 +182,26 @@ def _comparable(counts: Counts) -> Counts:
     return evolve(counts, rolled_back=0)
 
 
+def _comparable_state(context: str | None) -> str | None:
+    """Leave out the number of a child's execution."""
+    if context is None or CHILD_STATE not in context:
+        return context
+    envelope: JsonObject = json.loads(context)
+    payload = envelope["payload"]
+    assert isinstance(payload, dict)
+    ran = payload.get(CHILD_STATE)
+    if isinstance(ran, dict):
+        payload[CHILD_STATE] = ran["job"]
+    return json.dumps(envelope)
+
+
 def _step_ending(step: StepExecution) -> StepEnding:
     return StepEnding(
         status=step.status,
         exit_code=step.exit_code,
         counts=_comparable(step.counts),
         checkpoint=step.checkpoint,
-        context=step.context,
+        context=_comparable_state(step.context),
     )
 
 

@@ -76,6 +76,7 @@ from .questions import (
     ExecutionLine,
     ExecutionNotFound,
     ExecutionPage,
+    LatestExecution,
     ListExecutions,
     ShowExecution,
 )
@@ -129,6 +130,7 @@ __all__ = [
     "InstanceAbandoned",
     "InstanceComplete",
     "JobEnd",
+    "LatestExecution",
     "LeaseLost",
     "ListExecutions",
     "ListOperations",

@@ -56,6 +56,14 @@ class ExecutionPage:
 
 
 @frozen
+class LatestExecution(Question[ExecutionLine | None]):
+    """Give the latest execution of one instance; None when there is no such instance."""
+
+    job: str
+    instance_key: bytes
+
+
+@frozen
 class ShowExecution(Question["ExecutionDetail"]):
     """Give everything that is known of one execution."""
 

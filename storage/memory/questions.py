@@ -4,6 +4,7 @@ from ..commands import (
     ExecutionDetail,
     ExecutionLine,
     ExecutionPage,
+    LatestExecution,
     ListExecutions,
     ShowExecution,
     Snapshot,
@@ -36,6 +37,16 @@ def _matches(row: ExecutionRow, question: ListExecutions) -> bool:
     return question.job in (None, row.instance.stored.instance.job) and (
         question.status in (None, row.record.status)
     )
+
+
+def latest_execution(
+    tables: Tables, question: LatestExecution, now: int
+) -> ExecutionLine | None:
+    """Give the latest execution of one instance."""
+    row = tables.instances.get((question.job, question.instance_key))
+    if row is None:
+        return None
+    return ExecutionLine(row.executions[-1].record, row.stored.instance)
 
 
 def show_execution(

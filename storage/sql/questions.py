@@ -6,6 +6,7 @@ from ..commands import (
     ExecutionLine,
     ExecutionNotFound,
     ExecutionPage,
+    LatestExecution,
     ListExecutions,
     ShowExecution,
 )
@@ -43,6 +44,18 @@ def list_executions(
     )
     lines = [ExecutionLine(execution_of(row), instance_of(row)) for row in rows]
     return ExecutionPage(tuple(lines[: question.limit]), len(lines) > question.limit)
+
+
+def latest_execution(
+    db: Session, question: LatestExecution, now: int
+) -> Waits[ExecutionLine | None]:
+    """Give the latest execution of one instance."""
+    rows = yield from db.fetch(
+        f"{EXECUTION} WHERE i.job = $1 AND i.instance_key = $2 "
+        "ORDER BY e.attempt DESC LIMIT 1",
+        (question.job, question.instance_key),
+    )
+    return ExecutionLine(execution_of(rows[0]), instance_of(rows[0])) if rows else None
 
 
 def show_execution(

@@ -16,8 +16,10 @@ from triolet.actors import (
     InstanceComplete,
     InvalidParameter,
     Job,
+    JobStep,
     Parameter,
     Step,
+    StepContext,
     open_runtime,
 )
 from triolet.actors.plan.arguments import parse_arguments
@@ -215,3 +217,45 @@ async def test_the_type_of_a_value_is_part_of_the_identity(
     same: tuple[object, ...] = ("1", 1, True)
     reports = [await world.launch(plain(trace), {"x": value}) for value in same]
     assert len({report.instance_id for report in reports}) == 3
+
+
+# Children
+
+
+async def test_a_child_is_continued_with_the_parameters_that_it_was_given(
+    world: World, trace: Trace
+) -> None:
+    """C104."""
+    declared = [
+        Parameter("day", str),
+        Parameter("rate", str),
+        Parameter("count", int),
+        Parameter("note", str, identifying=False),
+    ]
+    given = {"day": "2026-12-03", "rate": "1.10", "count": 2**63, "note": "first"}
+    seen: list[dict[str, object]] = []
+
+    def made(times: list[int]) -> Job:
+        def parameters(ctx: StepContext) -> dict[str, object]:
+            times.append(ctx.attempt)
+            return {**given, "note": "first" if ctx.attempt == 1 else "later"}
+
+        def work(ctx: StepContext) -> None:
+            seen.append(dict(ctx.parameters))
+            if ctx.attempt == 1:
+                raise ValueError("not yet")
+
+        child = Job(
+            "child", [trace.step("before"), Step("a", work)], parameters=declared
+        )
+        return Job("parent", [JobStep("run", child, parameters=parameters)])
+
+    times: list[int] = []
+    assert (await world.launch(made(times))).status is BatchStatus.FAILED
+    # Another process: all objects are made anew.
+    assert (await world.launch(made(times))).status is BatchStatus.COMPLETED
+    assert seen == [given, given]
+    assert times == [1]
+    assert trace.calls == ["before"]
+    assert world.count() == {"instance": 2, "execution": 4, "step": 5, "decision": 1}
+    assert (await world.show(4)).execution.restart_of == 2

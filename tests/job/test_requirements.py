@@ -10,6 +10,7 @@ from attrs import evolve
 from triolet.actors import (
     InsufficientPoolCapacity,
     Job,
+    JobStep,
     RuntimeOptions,
     Step,
     UndeclaredCapability,
@@ -72,3 +73,13 @@ def test_too_few_connections_are_named_with_what_is_needed() -> None:
     check_store(PLAIN, 4, needed)
     with pytest.raises(InsufficientPoolCapacity, match=r"needs 4 .* the runtime has 2"):
         check_store(evolve(PLAIN, capacity=9), 2, needed)
+
+
+async def test_what_a_child_needs_its_parent_needs() -> None:
+    child = Job("noted", [Step("note", nothing, write=note)])
+    job = Job("outer", [JobStep("inner", Job("inner", [JobStep("down", child)]))])
+    assert requirements_of(compile_job(job)) == requirements_of(compile_job(child))
+    options = RuntimeOptions(inline=True)
+    async with open_runtime(PlainBackend(host_clock), options) as runtime:
+        with pytest.raises(UndeclaredCapability):
+            await runtime.launch(job)

@@ -24,6 +24,7 @@ from triolet.actors.plan.definition import (
     StepListener,
     Stop,
 )
+from triolet.actors.plan.job_steps import JobStep
 from triolet.storage.model.errors import DefinitionError
 from triolet.storage.model.execution import End, Terminal
 
@@ -98,6 +99,7 @@ def problems_of(job: Job) -> list[str]:
     return []
 
 
+CHILD = Job("child of a drawn job", [Step("a", work)])
 names = st.text("abc-é", min_size=1, max_size=6)
 listeners = st.lists(
     st.builds(StepListener, st.just("audit"), before=st.just(work), revision=names),
@@ -177,6 +179,9 @@ def _plain(draw: st.DrawFn, name: str, then: Then) -> Step | Decision:
         return Decision(
             name, work, then=then, revision=draw(names), input_version=version
         )
+    if draw(st.booleans()):
+        exits = draw(st.dictionaries(st.sampled_from(["COMPLETED", "FAILED"]), names))
+        return JobStep(name, CHILD, then=then, exits=exits, revision=draw(names))
     allow = draw(st.booleans())
     return evolve(draw(_steps(name)), then=then, allow_start_if_complete=allow)
 

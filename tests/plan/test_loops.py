@@ -32,7 +32,7 @@ from triolet.actors.plan.definition import (
 from triolet.actors.plan.draft import DECISIONS_MAX
 from triolet.actors.plan.manifest import read_manifest
 from triolet.storage.model.digests import partition_worker
-from triolet.storage.model.execution import Counts, NodeTarget
+from triolet.storage.model.execution import Counts, End, NodeTarget
 from triolet.storage.model.status import BatchStatus
 
 COMPLETED = BatchStatus.COMPLETED
@@ -431,6 +431,22 @@ def test_a_limit_has_no_place_inside_of_a_node() -> None:
         "'l': visit_limit= has no effect inside of a split or a partitioned step: give "
         "it to that node"
     ]
+
+
+def test_the_manifest_of_a_loop_is_durable() -> None:
+    then: dict[str, str | End] = {
+        "AGAIN": "d",
+        "HOLD": Stop(resume_at="d"),
+        "*": COMPLETE,
+    }
+    turn = Decision("d", work, then=then, visit_limit=5)
+    assert compile_job(Job("j", [turn])).plan.manifest == (
+        '{"entry":"d","format":4,"job":"j","nodes":[{"decision":{"input_version":1,'
+        '"revision":"1"},"id":"d","kind":"decision","visit_limit":5}],"transitions":['
+        '{"pattern":"AGAIN","source":"d","target":{"node":"d"}},'
+        '{"pattern":"HOLD","source":"d","target":{"resume_at":"d"}},'
+        '{"pattern":"*","source":"d","target":{"terminal":"complete"}}]}'
+    )
 
 
 def test_the_manifest_keeps_the_limits() -> None:

@@ -11,6 +11,7 @@ from triolet.actors.plan.definition import (
     Split,
     Step,
 )
+from triolet.actors.plan.job_steps import JobStep
 from triolet.actors.plan.upgrade import carried_nodes
 from triolet.storage.model.errors import InvalidValue
 
@@ -75,3 +76,13 @@ def test_a_partitioned_step_keeps_its_name() -> None:
     after: list[Node] = [PartitionedStep("z", Step("w", work), work, 2)]
     with pytest.raises(InvalidValue, match="renames the partitioned step 'q'"):
         carried(before, after, q="z")
+
+
+def test_a_step_that_runs_a_job_keeps_its_name_and_its_job() -> None:
+    one, other = (Job(name, [FIRST]) for name in ("one", "other"))
+    before: list[Node] = [FIRST, JobStep("run", one)]
+    changed = Job("one", [FIRST, LEFT])
+    assert carried(before, [FIRST, JobStep("run", changed)])[1:] == [("run", "run")]
+    assert carried(before, [FIRST, JobStep("run", other)]) == [("a", "a")]
+    with pytest.raises(InvalidValue, match="renames 'run', which runs a job"):
+        carried(before, [FIRST, JobStep("again", one)], run="again")

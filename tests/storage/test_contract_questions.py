@@ -18,6 +18,7 @@ from triolet.storage.commands import (
     ExecutionDetail,
     ExecutionLine,
     ExecutionNotFound,
+    LatestExecution,
     ListExecutions,
     ShowExecution,
 )
@@ -165,3 +166,20 @@ def test_a_list_has_bounds_that_a_store_can_take(bounds: dict[str, Any]) -> None
 def test_the_widest_bounds_are_answered(three: Client) -> None:
     page = three.ask(ListExecutions(limit=(1 << 32) - 1, before=(1 << 63) - 1))
     assert len(page.lines) == 3
+
+
+def test_the_latest_execution_of_an_instance_is_found_by_its_key(
+    client: Client,
+) -> None:
+    first = client.open(parameters_of({"n": 1}))
+    client.open(parameters_of({"n": 2}))
+    client.advance(first, end=job_end(BatchStatus.FAILED))
+    client.open(parameters_of({"n": 1}))
+
+    key = parameters_of({"n": 1}).instance_key(JOB)
+    found = client.ask(LatestExecution(JOB, key))
+
+    dump = client.dump()
+    assert found == ExecutionLine(dump.executions[2], dump.instances[0].instance)
+    assert client.ask(LatestExecution("other", key)) is None
+    assert client.ask(LatestExecution(JOB, bytes(32))) is None

@@ -24,6 +24,8 @@ from triolet.storage.model.status import BatchStatus
 PLAN = bytes.fromhex("c0ea69669657cb8ec425801588a1f042608d8785333ad7d38d8a1f7ed5d8557f")
 STEP_INPUT = "998f27442e5e0c1c7390ede6868ab27bef58f910cdbd136cd247e63a2a401f89"
 DECIDER_INPUT = "b3339fdc40b649923508d28e87902363d01d1744a88a8361109df87f85278787"
+# Our own: the same, at the second visit.
+SECOND_INPUT = "638e751fd0094f00ab2b508cbdf195837be3b72aad87285198df34464f11601a"
 WORKER = "45d29a64c7705cb471ecbe7130f2101c85dc406bf2e91fdae090ef9bed8d958b"
 GENERATION = "36ed74521783eae07683de5228045c86d8360327f9ba0d5763028d64b5328bc4"
 
@@ -69,6 +71,7 @@ def test_a_decider_may_have_nothing_before_it() -> None:
 
 def test_every_visit_of_a_decision_has_another_digest() -> None:
     found = {decided(None, visit) for visit in (1, 2, 3)}
+    assert decided(loaded(), 2).hex() == SECOND_INPUT
     assert len(found | {decided(loaded(), visit) for visit in (1, 2, 3)}) == 6
 
 

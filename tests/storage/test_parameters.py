@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.strategies import job_parameters, names, parameter_sets, texts
 from triolet.storage.model.errors import InvalidName, InvalidParameter
+from triolet.storage.model.lineage import Lineage, lineage_of, without_lineage
 from triolet.storage.model.parameters import (
     JobParameter,
     ParameterKind,
@@ -20,6 +21,8 @@ from triolet.storage.model.parameters import (
 K = ParameterKind
 I64_MAX = (1 << 63) - 1
 U64_MAX = (1 << 64) - 1
+
+CHILD_KEY = "0720d23b67d61cf47c88aa3401a1f6b9b5414e813199c744c3e7024ec6ecbf98"
 
 # Golden vectors G and H.
 FOUR = (
@@ -254,3 +257,22 @@ def test_values_are_given_by_name() -> None:
         "limit": 7,
     }
     assert len(ParameterSet(FOUR)) == 4
+
+
+def test_the_key_of_a_child_never_changes() -> None:
+    """C104: a restart finds the child by it, in whatever release."""
+    lineage = Lineage(7, "settle", 12)
+    own = parameters_of({"day": "2026-12-03", "count": 5})
+    made = lineage.of_child(own)
+    assert made.instance_key("child").hex() == CHILD_KEY
+    assert made.instance_key("child") == lineage.instance_key("child")
+    later = Lineage(7, "settle", 13).of_child(parameters_of({"day": "other"}))
+    assert later.instance_key("child") == lineage.instance_key("child")
+    assert lineage_of(made) == lineage
+    again = Lineage(7, "settle", 12, visit=2)
+    assert again.instance_key("child") != lineage.instance_key("child")
+    assert lineage_of(again.of_child(own)) == again
+    assert without_lineage(again.of_child(own)) == without_lineage(made)
+    assert lineage_of(own) is None
+    assert without_lineage(made).values() == own.values()
+    assert without_lineage(own) == own

@@ -20,11 +20,14 @@ from triolet.actors import (
     DeciderContext,
     Decision,
     Exit,
+    FromParent,
     Job,
     JobContext,
     JobListener,
     JobOutcome,
+    JobStep,
     Node,
+    Parameter,
     Partition,
     PartitionedStep,
     PlannerContext,
@@ -381,6 +384,33 @@ def partitioning() -> Job:
     )
 
 
+def parenting() -> Job:
+    """Children one after the other and side by side; one fails once, one has a child."""
+    reader, writer = ListReader(ITEMS), TableWriter("nested", {"number": int})
+    copy = Chunk(reader, writer, lambda item: (item,), size=3)
+    small = Job("small", [Step("x", note), Step("y", cooperative)])
+    inner = Job(
+        "inner",
+        [Step("a", note), Step("b", first_time_broken), JobStep("c", small)],
+        parameters=[Parameter("day", str), Parameter("shift", int)],
+    )
+
+    async def given(ctx: StepContext) -> dict[str, object]:
+        await trio.lowlevel.checkpoint()
+        return {"day": FromParent("day"), "shift": ctx.attempt}
+
+    branches = [[JobStep("left", small)], [JobStep("right", small)]]
+    return Job(
+        "nesting",
+        [
+            JobStep("copy", Job("copier", [Step("copy", copy)])),
+            JobStep("inner", inner, parameters=given, exits={"COMPLETED": "OK"}),
+            Split("both", branches, max_parallel=2),
+            Step("z", note),
+        ],
+    )
+
+
 def writing() -> Job:
     def write(cursor: Cursor, ctx: StepContext) -> None:
         cursor.execute("CREATE TABLE IF NOT EXISTS notes (node, attempt)")
@@ -475,6 +505,7 @@ STORIES: dict[Callable[[], Job], int] = {
     branching: 2,
     nesting: 2,
     partitioning: 2,
+    parenting: 2,
     long_lasting: 1,
     timed: 6,
     timed_as_a_whole: 6,

@@ -23,6 +23,7 @@ from tests.testing.jobs import (
     deciding,
     looping,
     nesting,
+    parenting,
     partitioning,
     scenario,
     sequential,
@@ -53,6 +54,7 @@ JOBS = (
     splitting,
     nesting,
     partitioning,
+    parenting,
     copying_with_failure,
 )
 SWEEPS = (
