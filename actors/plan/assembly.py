@@ -28,7 +28,8 @@ from .assembly_errors import (
 )
 from .bindings import decision_reasons, partitioned_reasons, split_reasons
 from .changes import node_changes
-from .compile import CompiledJob, bound, settings_problems
+from .children import child_problems
+from .compile import CompiledJob, bound, compile_job, settings_problems
 from .definition import (
     Chunk,
     Decision,
@@ -41,6 +42,7 @@ from .definition import (
     Split,
     Step,
 )
+from .job_steps import ChildJob
 from .made import Factory, placeholder, reason_against
 from .manifest import read_manifest
 from .plan import (
@@ -81,7 +83,8 @@ def assemble(
 
     * a step, to its work, a function or a ``Chunk``; to a ``Step``, which adds settings
       that the plan does not hold and must agree in all others; or to a `Factory`, which
-      makes one of these for each launch (a worker's: for each partition);
+      makes one of these for each launch (a worker's: for each partition). A step that
+      runs a job is bound to a ``JobStep``;
     * a decision, to its decider or a ``Decision``;
     * a partitioned step, to its planner. Its worker has a binding of its own.
 
@@ -101,8 +104,7 @@ def assemble(
         timeout: As for a ``Job``.
 
     Raises:
-        ManifestUnsupported: It cannot be read, or describes a job of one step or one
-            that runs others.
+        ManifestUnsupported: It cannot be read, or describes a job of one step.
         JobNameMismatch: The plan is one of another job.
         WrongNodeKind: Code is bound to no node, or to one of another kind.
         StepNameMismatch: A ``Step`` is not called as its node declares.
@@ -127,7 +129,7 @@ def assemble(
         restartable=restartable,
         timeout=timeout,
     )
-    problems = tuple(settings_problems(definition))
+    problems = (*settings_problems(definition), *child_problems(definition, nodes))
     if problems:
         raise DefinitionError(job, problems)
     workers = {
@@ -155,12 +157,6 @@ def _supported(job: str, plan: Plan | str) -> Plan:
     if known.one_step:
         reason = "it is that of a job of one step: launch a TaskletJob or a ChunkJob"
         raise ManifestUnsupported(job, reason)
-    for node in known.every.values():
-        if isinstance(node, StepNode) and isinstance(node.declaration, JobDeclaration):
-            reason = (
-                f"its step {node.id!r} runs another job: define it as a Job in code"
-            )
-            raise ManifestUnsupported(job, reason)
     return known
 
 
@@ -213,11 +209,7 @@ def _has_code(node: PlanNode) -> bool:
 def _fits(node: PlanNode | None, given: object) -> bool:
     match node:
         case StepNode():
-            if isinstance(given, Factory):
-                return True
-            work = given.work if isinstance(given, Step) else given
-            chunk = isinstance(node.declaration, ChunkDeclaration)
-            return isinstance(work, Chunk) if chunk else callable(work)
+            return _fits_step(node, given)
         case DecisionNode():
             return isinstance(given, Decision) or callable(given)
         case PartitionedNode():
@@ -226,10 +218,23 @@ def _fits(node: PlanNode | None, given: object) -> bool:
             return False
 
 
+def _fits_step(node: StepNode, given: object) -> bool:
+    child = isinstance(node.declaration, JobDeclaration)
+    if isinstance(given, Factory):
+        return not child
+    work = given.work if isinstance(given, Step) else given
+    if child:
+        return isinstance(given, Step) and isinstance(work, ChildJob)
+    chunk = isinstance(node.declaration, ChunkDeclaration)
+    return isinstance(work, Chunk) if chunk else callable(work)
+
+
 def _kind(node: PlanNode | None) -> str:
     match node:
         case StepNode(declaration=ChunkDeclaration()):
             return "a chunk step"
+        case StepNode(declaration=JobDeclaration()):
+            return "a step that runs a job, which takes a JobStep"
         case StepNode():
             return "a tasklet step"
         case DecisionNode():
@@ -248,6 +253,8 @@ def _refuse(node: str, reasons: Iterable[str]) -> None:
 
 
 def _described(given: object) -> str:
+    if isinstance(given, Step) and isinstance(given.work, ChildJob):
+        return "a JobStep"
     if isinstance(given, Step):
         chunk = isinstance(given.work, Chunk)
         return "a Step with a chunk" if chunk else "a Step with a tasklet"
@@ -288,6 +295,11 @@ class _Assembly:
             return placeholder(node)
         if isinstance(given, Step):
             step = evolve(given, id=node.id, name=node.name, then=None)
+            if isinstance(given.work, ChildJob):
+                compiled = compile_job(given.work.job)
+                work = evolve(given.work, compiled=compiled)
+                # The plan has rules, whether exits are renamed or not.
+                step = evolve(step, work=work, then={})
         else:
             assert not isinstance(given, Decision)
             step = evolve(placeholder(node), work=given, listeners=())

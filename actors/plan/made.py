@@ -6,7 +6,7 @@ from ...storage.model.errors import InternalError
 from .bindings import step_reasons
 from .changes import node_changes
 from .lowering import step_node
-from .plan import ChunkDeclaration, DeliveryMode, StepNode
+from .plan import ChunkDeclaration, DeliveryMode, JobDeclaration, StepNode
 from .steps import Chunk, Function, Step, StepListener
 
 
@@ -51,6 +51,7 @@ def placeholder(node: StepNode) -> Step:
         )
         revision = "1"
     else:
+        assert not isinstance(declared, JobDeclaration), "no factory makes jobs"
         work, revision = _unmade, declared.revision
     return Step(
         node.id,

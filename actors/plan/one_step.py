@@ -81,7 +81,7 @@ def one_step_problems(job: Job, nodes: Mapping[str, Node]) -> Iterator[Problem]:
             yield Problem(key, reason)
             continue
         if isinstance(node.work, ChildJob):
-            yield Problem(key, f"a JobStep is not for the {kind}: use Job")
+            yield Problem(key, f"the {kind} may not run another job: use a Job")
         elif isinstance(node.work, Chunk) != isinstance(job, ChunkJob):
             other = "TaskletJob" if isinstance(job, ChunkJob) else "ChunkJob"
             yield Problem(key, f"its work is not for the {kind}: use {other}")

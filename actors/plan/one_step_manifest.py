@@ -20,7 +20,7 @@ from .node_documents import (
 )
 from .plan import (
     ONE_STEP,
-    ChunkDeclaration,
+    Declaration,
     Graph,
     JobDeclaration,
     Plan,
@@ -77,7 +77,7 @@ def _document(job: str, node: StepNode) -> JsonObject:
     if isinstance(declared, TaskletDeclaration):
         document["component"] = {"tasklet": declared.revision}
         return {**document, "kind": "tasklet", "restart_state": "none"}
-    assert isinstance(declared, ChunkDeclaration), "a job of one step has a child"
+    assert not isinstance(declared, JobDeclaration), "format 1 has no children"
     document["chunk_size"] = document.pop("size")
     if declared.streams:
         document["streams"] = [
@@ -97,16 +97,14 @@ def read_one_step(document: JsonObject) -> Graph:
     return one_step_graph(StepNode(name, name, _declaration(document)))
 
 
-def _declaration(document: JsonObject) -> TaskletDeclaration | ChunkDeclaration:
+def _declaration(document: JsonObject) -> Declaration:
     if text_at(document, "kind") == "tasklet":
         return TaskletDeclaration(text_at(document, "component", "tasklet"))
     step: Json = {
         "kind": "chunk",
         "declaration": {**document, "size": number_at(document, "chunk_size")},
     }
-    declared = read_declaration(step, _streams(document))
-    assert not isinstance(declared, JobDeclaration), "it was read as a chunk"
-    return declared
+    return read_declaration(step, _streams(document))
 
 
 def _streams(document: JsonObject) -> tuple[tuple[str, str], ...]:

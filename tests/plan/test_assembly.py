@@ -27,6 +27,7 @@ from triolet.actors.plan.definition import (
     Step,
     StepListener,
 )
+from triolet.actors.plan.job_steps import JobStep
 from triolet.actors.plan.made import Factory
 from triolet.actors.plan.naming import every_node, named_nodes, workers_in
 from triolet.storage.model.errors import DefinitionError, InvalidValue
@@ -144,10 +145,6 @@ def test_a_job_can_be_assembled_of_its_plan_and_its_own_nodes(job: Job) -> None:
             chunk = isinstance(worker.work, Chunk)
             bound[worker.id] = Factory(make) if chunk else worker
     compiled = compile_job(job)
-    if compiled.children:
-        with pytest.raises(ManifestUnsupported, match="runs another job"):
-            assemble(job.name, compiled.plan, [*bound.items()])
-        return
     assembled = assemble(job.name, compiled.plan, [*bound.items()])
     assert assembled.plan == compiled.plan
     assert assembled.steps.keys() == compiled.steps.keys()
@@ -340,3 +337,17 @@ def test_a_flow_that_leads_back_keeps_its_visit_limits() -> None:
     assert assembled.steps["a"].visit_limit == 3
     with pytest.raises(ComponentMismatch, match="visit limit 3 -> none"):
         assemble("laps", compiled.plan, {"a": Step("a", work), "again": work})
+
+
+def test_a_step_that_runs_a_job_is_bound_to_a_job_step() -> None:
+    child = Job("child", [Step("c", work)])
+    step = JobStep("run", child)
+    compiled = compile_job(Job("parent", [step]))
+    assembled = assemble("parent", compiled.plan, {"run": step})
+    assert assembled.plan == compiled.plan
+    assert assembled.children["run"].plan == compile_job(child).plan
+    with pytest.raises(WrongNodeKind, match="which takes a JobStep"):
+        assemble("parent", compiled.plan, {"run": work})
+    changed = JobStep("run", Job("child", [Step("d", work)]))
+    with pytest.raises(ComponentMismatch):
+        assemble("parent", compiled.plan, {"run": changed})
