@@ -16,6 +16,7 @@ from tests.model.interpreter import (
     Outcome,
     Rules,
     Spec,
+    SplitSpec,
     StepSpec,
     fits,
     rank,
@@ -25,12 +26,15 @@ from triolet.actors import (
     Decision,
     Exit,
     Job,
+    Node,
+    Split,
     Step,
     StepContext,
     StepListener,
 )
 from triolet.storage.model.execution import Terminal
 
+SPLITS_DEEP = 2
 SIZES = (1, 2, 3, 4, 5, 6, 7, 7, 7)
 PATTERNS = (
     "*", "FAILED", "A*", "AB", "COMPLETED", "*B", "A?", "??", "?*", "B", "é*", "C*D",
@@ -83,7 +87,7 @@ def _with_success(rules: dict[str, str]) -> dict[str, str]:
 
 
 @lru_cache
-def _specs(name: str, later: tuple[str, ...]) -> st.SearchStrategy[Spec]:
+def _specs(name: str, later: tuple[str, ...], depth: int) -> st.SearchStrategy[Spec]:
     steps = st.builds(
         StepSpec,
         id=st.just(name),
@@ -99,7 +103,43 @@ def _specs(name: str, later: tuple[str, ...]) -> st.SearchStrategy[Spec]:
         rules=_rules(later),
         script=_scripts("A", Odd.RAISE),
     )
-    return st.one_of(steps, steps, decisions)
+    if not depth:
+        return st.one_of(steps, steps, decisions)
+    splits = st.builds(
+        SplitSpec,
+        id=st.just(name),
+        branches=st.tuples(*(_flows(f"{name}{at}", depth - 1) for at in (1, 2))),
+        rules=st.none() | _rules(later).map(_with_success),
+        drains=st.booleans(),
+    )
+    return st.one_of(steps, steps, decisions, splits)
+
+
+def _plain_line(names: tuple[str, ...]) -> st.SearchStrategy[tuple[Spec, ...]]:
+    return st.tuples(
+        *(
+            st.builds(
+                StepSpec, id=st.just(name), script=_scripts(Odd.NONE, Odd.RAISE, "A")
+            )
+            for name in names
+        )
+    )
+
+
+@lru_cache
+def _flows(prefix: str, depth: int) -> st.SearchStrategy[tuple[Spec, ...]]:
+    """Give the branches of a split: lines of steps, and flows."""
+    letters = tuple(f"{prefix}{letter}" for letter in "abc")
+    flows = [
+        st.tuples(
+            *(
+                _specs(name, letters[at:size], depth)
+                for at, name in enumerate(letters[:size], 1)
+            )
+        ).map(_reached)
+        for size in (1, 2, 3)
+    ]
+    return st.one_of(_plain_line(letters[:1]), _plain_line(letters[:2]), *flows)
 
 
 def _reached(nodes: tuple[Spec, ...]) -> tuple[Spec, ...]:
@@ -120,8 +160,10 @@ def _reached(nodes: tuple[Spec, ...]) -> tuple[Spec, ...]:
 def plans(draw: st.DrawFn) -> tuple[Spec, ...]:
     """Draw a plan: edges lead forward, and every node is reached by some edge."""
     names = tuple(ascii_lowercase[: draw(st.sampled_from(SIZES))])
+    depths = [0] + [SPLITS_DEEP] * (len(names) - 1)  # a job begins with no split
     nodes = [
-        draw(_specs(name, names[position:])) for position, name in enumerate(names, 1)
+        draw(_specs(name, names[position:], depth))
+        for position, (name, depth) in enumerate(zip(names, depths, strict=True), 1)
     ]
     return _reached(tuple(nodes))
 
@@ -142,7 +184,14 @@ class Script:
         """Make the job that the plan stands for."""
         return Job("drawn", [self._node(node) for node in nodes])
 
-    def _node(self, node: Spec) -> Step | Decision:
+    def _node(self, node: Spec) -> Node:
+        if isinstance(node, SplitSpec):
+            return Split(
+                node.id,
+                [[self._node(one) for one in branch] for branch in node.branches],
+                then=None if node.rules is None else _then(node.rules),
+                on_failure="drain_siblings" if node.drains else "cancel_siblings",
+            )
         if isinstance(node, DecisionSpec):
             return Decision(node.id, self._decider(node), then=_then(node.rules))
         return Step(
@@ -154,7 +203,7 @@ class Script:
             listeners=[_AUDIT] if node.rich else [],
         )
 
-    def _next(self, node: Spec) -> Outcome:
+    def _next(self, node: StepSpec | DecisionSpec) -> Outcome:
         count = self._counts.get(node.id, 0)
         self._counts[node.id] = count + 1
         self.calls.append(node.id)
