@@ -23,6 +23,7 @@ from triolet.actors.plan.definition import (
     Step,
     StepListener,
 )
+from triolet.actors.plan.nesting import SPLITS_DEEP_MAX
 from triolet.storage.model.errors import DefinitionError
 from triolet.storage.model.execution import Terminal
 
@@ -119,6 +120,13 @@ chunks = st.builds(
 def jobs(draw: st.DrawFn) -> Job:
     """Draw a job in which every node says where it leads, and all are reached."""
     ids = draw(st.lists(names, min_size=1, max_size=6, unique=True))
+    rules = _rules(draw, ids)
+    nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
+    nodes += [_node(draw, one, rules[one], SPLITS_DEEP_MAX) for one in ids[1:]]
+    return Job("drawn", nodes)
+
+
+def _rules(draw: st.DrawFn, ids: Sequence[str]) -> dict[str, dict[str, str | Terminal]]:
     rules: dict[str, dict[str, str | Terminal]] = {one: {"*": COMPLETE} for one in ids}
     for position, target in enumerate(ids[1:], 1):
         source = ids[draw(st.integers(0, position - 1))]
@@ -130,9 +138,7 @@ def jobs(draw: st.DrawFn) -> Job:
                 st.sampled_from([COMPLETE, FAIL, STOP]),
             )
         )
-    nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
-    nodes += [_node(draw, one, rules[one]) for one in ids[1:]]
-    return Job("drawn", nodes)
+    return rules
 
 
 Then: TypeAlias = Mapping[str, str | Terminal]
@@ -140,12 +146,13 @@ limits = st.none() | st.integers(1, 2**32 - 1)
 policies = st.sampled_from(FailurePolicy)
 
 
-def _node(draw: st.DrawFn, name: str, then: Then) -> Node:
-    match draw(st.sampled_from(["plain", "plain", "plain", "split", "partitioned"])):
+def _node(draw: st.DrawFn, name: str, then: Then, depth: int) -> Node:
+    kinds = ["plain", "plain", "plain", "partitioned", *["split"] * (depth > 0)]
+    match draw(st.sampled_from(kinds)):
         case "split":
-            return Split(
-                name, draw(_branches(name)), then=then, on_failure=draw(policies)
-            )
+            count = draw(st.integers(2, 3))
+            branches = [_branch(draw, f"{name}.{at}", depth - 1) for at in range(count)]
+            return Split(name, branches, then=then, on_failure=draw(policies))
         case "partitioned":
             return PartitionedStep(
                 name,
@@ -183,10 +190,9 @@ def _steps(name: str) -> st.SearchStrategy[Step]:
     )
 
 
-@st.composite
-def _branches(draw: st.DrawFn, split: str) -> list[list[Step]]:
-    lengths = draw(st.lists(st.integers(1, 3), min_size=2, max_size=3))
-    return [
-        [draw(_steps(f"{split}.{branch}.{at}")) for at in range(length)]
-        for branch, length in enumerate(lengths)
-    ]
+def _branch(draw: st.DrawFn, prefix: str, depth: int) -> list[Node]:
+    ids = [f"{prefix}.{at}" for at in range(draw(st.integers(1, 3)))]
+    if draw(st.booleans()):
+        return [draw(_steps(one)) for one in ids]
+    rules = _rules(draw, ids)
+    return [_node(draw, one, rules[one], depth) for one in ids]
