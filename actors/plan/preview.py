@@ -179,15 +179,21 @@ class _Walk:
         ]
 
     def _branch(self, engine: BranchTraversal) -> LineResult | None:
+        before = len(self.nodes)
         end = self._end_of(engine)
         if end is None:
             return None
         assert isinstance(end, Ended)
         if not engine.records:
-            for step in end.result.steps:
-                if step.reused:
-                    why = "it has completed"
-                    self._add(step.node, Verdict.REUSE, why, step.visit)
+            # No command tells of the steps that it reuses.
+            ran = {one.node: one for one in self.nodes[before:]}
+            self.nodes[before:] = [
+                ran.get(step.node)
+                or PreviewedNode(
+                    step.node, Verdict.REUSE, "it has completed", step.visit
+                )
+                for step in end.result.steps
+            ]
         return end.result
 
     def _partitions(self, action: RunPartitions) -> list[LineResult]:

@@ -67,7 +67,30 @@ class DecisionSpec:
     visits: int | None = None
 
 
-Spec: TypeAlias = StepSpec | DecisionSpec
+@frozen(kw_only=True)
+class SplitSpec:
+    """A split, whose branches run one after the other; `rules` are its join's.
+
+    Nodes in branches have no limits of visits: they have the visit of the split.
+    """
+
+    id: str
+    branches: "tuple[tuple[Spec, ...], ...]"
+    rules: Rules | None = field(default=None, hash=False)
+    drains: bool = False
+    visits: int | None = None
+
+    @property
+    def join(self) -> str:
+        return f"{self.id}.join"
+
+
+Spec: TypeAlias = StepSpec | DecisionSpec | SplitSpec
+
+
+def is_line(branch: tuple[Spec, ...]) -> bool:
+    """Tell whether a branch is steps only, without rules."""
+    return all(isinstance(one, StepSpec) and one.rules is None for one in branch)
 
 
 @frozen
@@ -124,11 +147,27 @@ class Row:
 
 
 @frozen
+class End:
+    """What a node or a whole flow came to."""
+
+    status: str
+    code: str
+    failure: str | None = None
+
+
+BAD = ("COMPLETED", "STOPPED", "FAILED")
+"""From good to bad."""
+ENDS = {COMPLETE: "COMPLETED", FAIL: "FAILED", STOP: "STOPPED"}
+Walk: TypeAlias = tuple[tuple[int, ...], End]
+"""The rows on the way through a flow, and its end."""
+
+
+@frozen
 class Answer:
-    """A decider's answer that was followed."""
+    """A decider's answer that was followed, or the result of a split."""
 
     node: Visit
-    preceding: int | None
+    preceding: object
     code: str
     target: str
     cite: str
@@ -165,9 +204,10 @@ class Interpreter:
         """Launch once."""
         self.attempt += 1
         self.calls, self.steps, self.decisions = [], [], []
-        end = self._walk()
+        _, end = self._flow(self.nodes, None, None)
+        failure = f" ({end.failure})" if end.failure else ""
         return Launch(
-            end,
+            f"{end.status}/{end.status}{failure}",
             tuple(self.calls),
             tuple(self.steps),
             tuple(self.decisions),
@@ -177,62 +217,125 @@ class Interpreter:
             ),
         )
 
-    def _walk(self) -> str:
-        here = self.nodes[0].id
-        preceding: Row | None = None
+    def _flow(
+        self, nodes: tuple[Spec, ...], preceding: object, inside: int | None
+    ) -> Walk:
+        """Walk through a job, or through a branch *inside* a visit of a split."""
+        here = nodes[0].id
+        records = inside is None or not is_line(nodes)
+        rows: list[int] = []
         come_by: list[str] = []
         while True:
-            node = next(one for one in self.nodes if one.id == here)
+            node = next(one for one in nodes if one.id == here)
             come_by.append(here)
-            visit = here, come_by.count(here)
+            visit = here, inside or come_by.count(here)
             if node.visits is not None and visit[1] > node.visits:
-                return "FAILED/FAILED (visit_limit_reached)"
+                return tuple(rows), _failed("visit_limit_reached")
+            rules = self._rules(node, nodes)
             if isinstance(node, StepSpec):
-                row = self.latest.get(visit)
-                done = row is not None and row.status == "COMPLETED" and not node.again
-                if row is not None and (done or row.resumed):
-                    target = self._reuse(node, visit, row)
-                elif node.limit is not None and self._started(visit) >= node.limit:
-                    return "FAILED/FAILED (start_limit_reached)"
-                else:
-                    row, target = self._run(node, visit)
-                preceding = row
+                come = self._step(node, visit, rules, records=records)
+                if come is None:
+                    return tuple(rows), _failed("start_limit_reached")
+                row, target = come
+                rows.append(row.number)
+                preceding = row.number
                 failure = "tasklet_failed" if row.status == "FAILED" else None
-            else:
-                code, replayed = self._answer(node, visit, preceding)
+                came = End(row.status, row.code, failure)
+            elif isinstance(node, DecisionSpec):
+                code, past = self._answer(node, visit, preceding)
                 if code is None:
-                    return "FAILED/FAILED (decider_failed)"
-                target = self._follow(node, visit, code, preceding, replayed)
-                failure = None
-            if target is not None and target.startswith(RESUME):
-                return "STOPPED/STOPPED"
-            match target:
-                case None:
-                    return "FAILED/FAILED (unmapped_exit)"
-                case "COMPLETE":
-                    return "COMPLETED/COMPLETED"
-                case "STOP":
-                    return "STOPPED/STOPPED"
-                case "FAIL":
-                    return f"FAILED/FAILED ({failure or 'fail_terminal'})"
+                    return tuple(rows), _failed("decider_failed")
+                came = End("COMPLETED", code)
+                target = self._follow(rules, visit, "DECIDER", code, preceding, past)
+            else:
+                join = node.join, visit[1]
+                stop = self._resumed(join)
+                walks = (
+                    self._split(node, visit, preceding)
+                    if stop is None
+                    else [self._recalled(one, visit) for one in node.branches]
+                )
+                rows += [row for walk, _ in walks for row in walk]
+                came = max((e for _, e in walks), key=lambda e: BAD.index(e.status))
+                if came.status == "STOPPED" and stop is None:
+                    return tuple(rows), came
+                preceding = tuple((e.status, e.code, walk) for walk, e in walks)
+                past = stop or self._known(join, preceding)
+                code = came.code if stop is None else stop.code
+                kind = "SPLIT_AGGREGATE"
+                target = self._follow(rules, join, kind, code, preceding, past)
+            if target is None:
+                return tuple(rows), _failed("unmapped_exit")
+            if target in TERMINALS or target.startswith(RESUME):
+                return tuple(rows), _ended(target, came)
             here = target
+
+    def _step(
+        self, node: StepSpec, visit: Visit, rules: Rules, *, records: bool
+    ) -> tuple[Row, str | None] | None:
+        """Reuse or run a step; None when it may not be started."""
+        row = self.latest.get(visit)
+        done = row is not None and row.status == "COMPLETED" and not node.again
+        if row is not None and (done or row.resumed):
+            self.steps.append(f"{named(*visit)} {row.status}/{row.code} reused")
+            if not records:
+                return row, choose(rules, row.status)
+            target = choose(rules, row.code)
+            if target is not None:
+                target = target.removeprefix(RESUME)
+                kind = "COMPLETED_STEP_REUSE"
+                self._decide(visit, kind, row.code, target, row.cite)
+            return row, target
+        if node.limit is not None and self._started(visit) >= node.limit:
+            return None
+        return self._run(node, visit, rules, records=records)
+
+    def _split(self, node: SplitSpec, visit: Visit, preceding: object) -> list[Walk]:
+        """Walk through all branches."""
+        walks: list[Walk] = []
+        for branch in node.branches:
+            if not node.drains and any(end.status == "FAILED" for _, end in walks):
+                walks.append(((), End("STOPPED", "STOPPED")))
+            else:
+                walks.append(self._flow(branch, preceding, visit[1]))
+        return walks
+
+    def _recalled(self, branch: tuple[Spec, ...], visit: Visit) -> Walk:
+        """Give what a line of steps has come to, whether or not it would run again."""
+        rows: list[int] = []
+        end = End("COMPLETED", "COMPLETED")
+        for step in branch:
+            inner = step.id, visit[1]
+            row = self.latest.get(inner)
+            if row is None:
+                return tuple(rows), End("STOPPED", "STOPPED")
+            self.steps.append(f"{named(*inner)} {row.status}/{row.code} reused")
+            rows.append(row.number)
+            end = End(row.status, row.code)
+            if row.status != "COMPLETED":
+                break
+        return tuple(rows), end
 
     def _started(self, visit: Visit) -> int:
         return self.starts.get(visit, 0)
 
-    def _rules(self, step: StepSpec) -> Rules:
-        if step.rules is not None:
-            return {"FAILED": FAIL, **step.rules}
-        following = self.nodes[self.nodes.index(step) + 1 :]
+    def _rules(self, node: Spec, nodes: tuple[Spec, ...]) -> Rules:
+        if isinstance(node, DecisionSpec):
+            return node.rules
+        if node.rules is not None:
+            return {"FAILED": FAIL, **node.rules}
+        following = nodes[nodes.index(node) + 1 :]
         return {"FAILED": FAIL, "*": following[0].id if following else COMPLETE}
 
-    def _call(self, node: Spec) -> Outcome:
+    def _call(self, node: StepSpec | DecisionSpec) -> Outcome:
         count = self.invocations.get(node.id, 0)
         self.invocations[node.id] = count + 1
         self.calls.append(node.id)
         return node.script[min(count, len(node.script) - 1)]
 
-    def _run(self, step: StepSpec, visit: Visit) -> tuple[Row, str | None]:
+    def _run(
+        self, step: StepSpec, visit: Visit, rules: Rules, *, records: bool
+    ) -> tuple[Row, str | None]:
         self.starts[visit] = self._started(visit) + 1
         outcome = self._call(step)
         if outcome is Odd.RAISE:
@@ -241,52 +344,54 @@ class Interpreter:
             status = "COMPLETED"
             code = "COMPLETED" if isinstance(outcome, Odd) else outcome
         self.steps.append(f"{named(*visit)} {status}/{code}")
-        target = choose(self._rules(step), code)
+        # In a line of steps it is the status that counts.
+        target = choose(rules, code if records else status)
         cite = None
-        if target is not None:
+        if target is not None and records:
             cite = self._decide(visit, "STEP_EXIT", code, target, None)
         self.rows += 1
         row = self.latest[visit] = Row(self.rows, status, code, cite, target)
         return row, target
 
-    def _reuse(self, step: StepSpec, visit: Visit, row: Row) -> str | None:
-        self.steps.append(f"{named(*visit)} {row.status}/{row.code} reused")
-        target = choose(self._rules(step), row.code)
-        if target is not None:
-            target = target.removeprefix(RESUME)
-            kind = "COMPLETED_STEP_REUSE"
-            self._decide(visit, kind, row.code, target, row.cite)
-        return target
+    def _known(self, node: Visit, preceding: object) -> Answer | None:
+        for past in reversed(self.answers):
+            same = past.node == node and past.preceding == preceding
+            if same and past.target != STOP:
+                return past
+        return self._resumed(node)
+
+    def _resumed(self, node: Visit) -> Answer | None:
+        """Give the answer upon which the job stopped, to go on elsewhere."""
+        for past in reversed(self.answers):
+            if past.node == node and past.target.startswith(RESUME):
+                return past
+        return None
 
     def _answer(
-        self, node: DecisionSpec, visit: Visit, preceding: Row | None
-    ) -> tuple[str | None, str | None]:
-        number = None if preceding is None else preceding.number
-        for past in reversed(self.answers):
-            same = past.node == visit and past.preceding == number
-            if same and past.target != STOP:
-                return past.code, past.cite
-        for past in reversed(self.answers):
-            if past.node == visit and past.target.startswith(RESUME):
-                return past.code, past.cite
+        self, node: DecisionSpec, visit: Visit, preceding: object
+    ) -> tuple[str | None, Answer | None]:
+        past = self._known(visit, preceding)
+        if past is not None:
+            return past.code, past
         outcome = self._call(node)
         return (None if isinstance(outcome, Odd) else outcome), None
 
     def _follow(
         self,
-        node: DecisionSpec,
-        visit: Visit,
+        rules: Rules,
+        node: Visit,
+        kind: str,
         code: str,
-        preceding: Row | None,
-        cited: str | None,
+        preceding: object,
+        past: Answer | None,
     ) -> str | None:
-        target = choose(node.rules, code)
+        target = choose(rules, code)
         if target is not None:
-            if cited is not None:
-                target = target.removeprefix(RESUME)
-            cite = self._decide(visit, "DECIDER", code, target, cited)
-            number = None if preceding is None else preceding.number
-            self.answers.append(Answer(visit, number, code, target, cite))
+            cited = None
+            if past is not None:
+                target, cited = target.removeprefix(RESUME), past.cite
+            cite = self._decide(node, kind, code, target, cited)
+            self.answers.append(Answer(node, preceding, code, target, cite))
         return target
 
     def _decide(
@@ -295,3 +400,15 @@ class Interpreter:
         again = f" as in {cited}" if cited else ""
         self.decisions.append(f"{named(*source)} {kind} {code} -> {target}{again}")
         return f"{self.attempt}.{len(self.decisions)}"
+
+
+def _failed(failure: str) -> End:
+    return End("FAILED", "FAILED", failure)
+
+
+def _ended(target: str, came: End) -> End:
+    """End a flow; its exit code is that of what led there, if that ended alike."""
+    status = ENDS.get(target, "STOPPED")
+    code = came.code if came.status == status else status
+    failure = came.failure or "fail_terminal" if target == FAIL else None
+    return End(status, code, failure)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import product
 from string import ascii_lowercase
 
-from attrs import define, field
+from attrs import define, evolve, field
 from hypothesis import strategies as st
 
 from tests.model.interpreter import (
@@ -17,8 +17,10 @@ from tests.model.interpreter import (
     Outcome,
     Rules,
     Spec,
+    SplitSpec,
     StepSpec,
     fits,
+    is_line,
     rank,
 )
 from triolet.actors import (
@@ -26,6 +28,8 @@ from triolet.actors import (
     Decision,
     Exit,
     Job,
+    Node,
+    Split,
     Step,
     StepContext,
     StepListener,
@@ -33,6 +37,7 @@ from triolet.actors import (
 )
 from triolet.storage.model.execution import End, Terminal
 
+SPLITS_DEEP = 2
 SIZES = (1, 2, 3, 4, 5, 6, 7, 7, 7)
 PATTERNS = (
     "*", "FAILED", "A*", "AB", "COMPLETED", "*B", "A?", "??", "?*", "B", "é*", "C*D",
@@ -67,7 +72,8 @@ def _rules(
     resumed = tuple(RESUME + node for node in (*later[:2], *back[-1:]))
     targets = st.sampled_from(TERMINALS + later * 2 + back[-2:] * 3 + resumed)
     rules = st.dictionaries(st.sampled_from(PATTERNS), targets, max_size=3)
-    ways = st.sampled_from([*TERMINALS, None, *later[:2] * 5, *back[-2:] * 4])
+    onward = later[:2] * 5 + back[-2:] * 4 + resumed[:1] * 2
+    ways = st.sampled_from([*TERMINALS, None, *onward])
     return st.builds(_merged, rules, ways)
 
 
@@ -89,7 +95,11 @@ def _with_success(rules: dict[str, str]) -> dict[str, str]:
 
 @lru_cache
 def _specs(
-    name: str, later: tuple[str, ...], back: tuple[str, ...], visits: int | None
+    name: str,
+    later: tuple[str, ...],
+    back: tuple[str, ...],
+    visits: int | None,
+    depth: int,
 ) -> st.SearchStrategy[Spec]:
     steps = st.builds(
         StepSpec,
@@ -108,7 +118,63 @@ def _specs(
         script=_scripts("A", Odd.RAISE),
         visits=st.just(visits),
     )
-    return st.one_of(steps, steps, decisions)
+    if not depth:
+        return st.one_of(steps, steps, decisions)
+    branches = f"{name}1", f"{name}2"
+    splits = st.builds(
+        SplitSpec,
+        id=st.just(name),
+        branches=st.one_of(
+            st.tuples(*(_lines(one) for one in branches)),
+            st.tuples(*(_flows(one, depth - 1) for one in branches)),
+        ),
+        rules=st.none() | _rules(later, back).map(_with_success),
+        drains=st.booleans(),
+        visits=st.just(visits),
+    ).map(_resumable)
+    return st.one_of(steps, steps, decisions, splits)
+
+
+def _resumable(split: SplitSpec) -> SplitSpec:
+    """Only a split of lines may resume elsewhere: others go there at once."""
+    if split.rules is None or all(map(is_line, split.branches)):
+        return split
+    rules = {code: way.removeprefix(RESUME) for code, way in split.rules.items()}
+    return evolve(split, rules=rules)
+
+
+def _plain_line(names: tuple[str, ...]) -> st.SearchStrategy[tuple[Spec, ...]]:
+    return st.tuples(
+        *(
+            st.builds(
+                StepSpec, id=st.just(name), script=_scripts(Odd.NONE, Odd.RAISE, "A")
+            )
+            for name in names
+        )
+    )
+
+
+@lru_cache
+def _lines(prefix: str) -> st.SearchStrategy[tuple[Spec, ...]]:
+    return st.one_of(
+        _plain_line((f"{prefix}a",)), _plain_line((f"{prefix}a", f"{prefix}b"))
+    )
+
+
+@lru_cache
+def _flows(prefix: str, depth: int) -> st.SearchStrategy[tuple[Spec, ...]]:
+    """Give the branches of a split: lines of steps among them."""
+    letters = tuple(f"{prefix}{letter}" for letter in "abc")
+    flows = [
+        st.tuples(
+            *(
+                _specs(name, letters[at:size], (), None, depth)
+                for at, name in enumerate(letters[:size], 1)
+            )
+        ).map(_reached)
+        for size in (1, 2, 3)
+    ]
+    return st.one_of(_lines(prefix), *flows)
 
 
 def _reached(nodes: tuple[Spec, ...]) -> tuple[Spec, ...]:
@@ -133,16 +199,18 @@ def plans(draw: st.DrawFn) -> tuple[Spec, ...]:
     """Draw a plan in which every node is reached by some edge.
 
     Edges lead forward, or back to nodes whose visits are limited: so every way round is.
+    In branches of splits they lead forward only.
     """
     names = tuple(ascii_lowercase[: draw(st.sampled_from(SIZES))])
+    depths = [0] + [SPLITS_DEEP] * (len(names) - 1)  # a job begins with no split
     limits: list[int | None] = [None, None, None]
-    limits += draw(st.sampled_from([[], [1, 2, 3, 3]]))
+    limits += draw(st.sampled_from([[], [1, 2, 2, 3, 3, 3]]))
     nodes: list[Spec] = []
     back: tuple[str, ...] = ()
-    for position, name in enumerate(names, 1):
+    for position, (name, depth) in enumerate(zip(names, depths, strict=True), 1):
         visits = draw(st.sampled_from(limits))
         back += () if visits is None else (name,)
-        nodes.append(draw(_specs(name, names[position:], back, visits)))
+        nodes.append(draw(_specs(name, names[position:], back, visits, depth)))
     return _reached(tuple(nodes))
 
 
@@ -162,7 +230,15 @@ class Script:
         """Make the job that the plan stands for."""
         return Job("drawn", [self._node(node) for node in nodes])
 
-    def _node(self, node: Spec) -> Step | Decision:
+    def _node(self, node: Spec) -> Node:
+        if isinstance(node, SplitSpec):
+            return Split(
+                node.id,
+                [[self._node(one) for one in branch] for branch in node.branches],
+                then=None if node.rules is None else _then(node.rules),
+                on_failure="drain_siblings" if node.drains else "cancel_siblings",
+                visit_limit=node.visits,
+            )
         if isinstance(node, DecisionSpec):
             then = _then(node.rules)
             decider = self._decider(node)
@@ -177,7 +253,7 @@ class Script:
             visit_limit=node.visits,
         )
 
-    def _next(self, node: Spec) -> Outcome:
+    def _next(self, node: StepSpec | DecisionSpec) -> Outcome:
         count = self._counts.get(node.id, 0)
         self._counts[node.id] = count + 1
         self.calls.append(node.id)

@@ -25,6 +25,7 @@ from triolet.actors.plan.definition import (
     Stop,
 )
 from triolet.actors.plan.job_steps import JobStep
+from triolet.actors.plan.nesting import SPLITS_DEEP_MAX
 from triolet.storage.model.errors import DefinitionError
 from triolet.storage.model.execution import End, Terminal
 
@@ -122,6 +123,20 @@ chunks = st.builds(
 def jobs(draw: st.DrawFn) -> Job:
     """Draw a job in which every node says where it leads, and all are reached."""
     ids = draw(st.lists(names, min_size=1, max_size=6, unique=True))
+    rules = _rules(draw, ids)
+    nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
+    nodes += [_node(draw, one, rules[one], SPLITS_DEEP_MAX) for one in ids[1:]]
+    if draw(st.booleans()):
+        # Now there may be ways back, too.
+        limit = draw(st.integers(1, 100_000))
+        nodes = [evolve(node, visit_limit=limit) for node in nodes]
+        last = nodes[-1]
+        back = {**(last.then or {}), "AGAIN": draw(st.sampled_from(ids))}
+        nodes[-1] = evolve(last, then=back)
+    return Job("drawn", nodes)
+
+
+def _rules(draw: st.DrawFn, ids: Sequence[str]) -> dict[str, dict[str, str | End]]:
     rules: dict[str, dict[str, str | End]] = {one: {"*": COMPLETE} for one in ids}
     for position, target in enumerate(ids[1:], 1):
         source = ids[draw(st.integers(0, position - 1))]
@@ -134,16 +149,7 @@ def jobs(draw: st.DrawFn) -> Job:
                 st.sampled_from(ends),
             )
         )
-    nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
-    nodes += [_node(draw, one, rules[one]) for one in ids[1:]]
-    if draw(st.booleans()):
-        # Now there may be ways back, too.
-        limit = draw(st.integers(1, 100_000))
-        nodes = [evolve(node, visit_limit=limit) for node in nodes]
-        last = nodes[-1]
-        back = {**(last.then or {}), "AGAIN": draw(st.sampled_from(ids))}
-        nodes[-1] = evolve(last, then=back)
-    return Job("drawn", nodes)
+    return rules
 
 
 Then: TypeAlias = Mapping[str, str | End]
@@ -151,12 +157,16 @@ limits = st.none() | st.integers(1, 2**32 - 1)
 policies = st.sampled_from(FailurePolicy)
 
 
-def _node(draw: st.DrawFn, name: str, then: Then) -> Node:
-    match draw(st.sampled_from(["plain", "plain", "plain", "split", "partitioned"])):
+def _node(draw: st.DrawFn, name: str, then: Then, depth: int) -> Node:
+    kinds = ["plain", "plain", "plain", "partitioned", *["split"] * (depth > 0)]
+    match draw(st.sampled_from(kinds)):
         case "split":
-            return Split(
-                name, draw(_branches(name)), then=then, on_failure=draw(policies)
-            )
+            count = draw(st.integers(2, 3))
+            branches = [_branch(draw, f"{name}.{at}", depth - 1) for at in range(count)]
+            if any(one.then is not None for branch in branches for one in branch):
+                # Only a split of lines may resume elsewhere: others go there at once.
+                then = {code: _at_once(way) for code, way in then.items()}
+            return Split(name, branches, then=then, on_failure=draw(policies))
         case "partitioned":
             return PartitionedStep(
                 name,
@@ -171,6 +181,10 @@ def _node(draw: st.DrawFn, name: str, then: Then) -> Node:
                 factory=work,
             )
     return _plain(draw, name, then)
+
+
+def _at_once(way: str | End) -> str | End:
+    return way.resume_at if isinstance(way, Stop) else way
 
 
 def _plain(draw: st.DrawFn, name: str, then: Then) -> Step | Decision:
@@ -197,10 +211,9 @@ def _steps(name: str) -> st.SearchStrategy[Step]:
     )
 
 
-@st.composite
-def _branches(draw: st.DrawFn, split: str) -> list[list[Step]]:
-    lengths = draw(st.lists(st.integers(1, 3), min_size=2, max_size=3))
-    return [
-        [draw(_steps(f"{split}.{branch}.{at}")) for at in range(length)]
-        for branch, length in enumerate(lengths)
-    ]
+def _branch(draw: st.DrawFn, prefix: str, depth: int) -> list[Node]:
+    ids = [f"{prefix}.{at}" for at in range(draw(st.integers(1, 3)))]
+    if draw(st.booleans()):
+        return [draw(_steps(one)) for one in ids]
+    rules = _rules(draw, ids)
+    return [_node(draw, one, rules[one], depth) for one in ids]
