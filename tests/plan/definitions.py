@@ -23,7 +23,6 @@ from triolet.actors.plan.definition import (
     Step,
     StepListener,
 )
-from triolet.actors.plan.nesting import SPLITS_DEEP_MAX
 from triolet.storage.model.errors import DefinitionError
 from triolet.storage.model.execution import Terminal
 
@@ -122,7 +121,7 @@ def jobs(draw: st.DrawFn) -> Job:
     ids = draw(st.lists(names, min_size=1, max_size=6, unique=True))
     rules = _rules(draw, ids)
     nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
-    nodes += [_node(draw, one, rules[one], SPLITS_DEEP_MAX) for one in ids[1:]]
+    nodes += [_node(draw, one, rules[one], 4) for one in ids[1:]]
     return Job("drawn", nodes)
 
 
