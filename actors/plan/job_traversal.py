@@ -6,12 +6,13 @@ from ...storage.commands import Advanced, JobEnd, NextStep, Opened
 from ...storage.model.execution import Failure
 from ...storage.model.status import BatchStatus
 from .actions import Action, Conclude, Finished
+from .attempt import Attempt
 from .draft import Draft, next_step
 from .failures import FlowFailures
 from .history import History
 from .plan import Plan, StepNode
 from .stepping import exit_of
-from .traversal import Attempt, Traversal
+from .traversal import Traversal
 
 
 def entry_step(plan: Plan) -> NextStep | None:

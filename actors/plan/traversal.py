@@ -8,8 +8,6 @@ command wherever that order allows it. A job and a branch of a split are walked 
 
 from collections.abc import Sequence
 
-from attrs import frozen
-
 from ...storage.commands import JobEnd
 from ...storage.model import digests
 from ...storage.model.execution import (
@@ -32,19 +30,19 @@ from .actions import (
     StepReport,
     StepResult,
 )
+from .attempt import Attempt
 from .dividing import Dividing
 from .draft import Draft
-from .failures import FlowFailures, StartRefusal
-from .history import History
+from .failures import StartRefusal
 from .joining import joined
 from .plan import (
     Branch,
     DecisionNode,
     Graph,
     PartitionedNode,
-    Plan,
     SplitNode,
     StepNode,
+    transitions_most,
 )
 from .stepping import exit_of
 
@@ -53,21 +51,6 @@ _STATUSES = {
     Terminal.STOP: BatchStatus.STOPPED,
     Terminal.FAIL: BatchStatus.FAILED,
 }
-
-
-@frozen(kw_only=True)
-class Attempt:
-    """What all engines of one attempt at an instance have in common."""
-
-    plan: Plan
-    history: History
-    failures: FlowFailures
-    """Makes the failures of routing."""
-    ids: tuple[int, int]
-    """Of the execution and its owner."""
-    instance_id: int
-    parameters: bytes
-    """The projection digest of the launch parameters."""
 
 
 class Traversal(Dividing):
@@ -206,7 +189,7 @@ class Traversal(Dividing):
         return RunSplit(node, tuple(map(self._branch, node.branches)))
 
     def _branch(self, branch: Branch) -> "BranchTraversal":
-        draft = self._draft.reserve(_transitions_most(branch))
+        draft = self._draft.reserve(transitions_most(branch))
         if not isinstance(branch, Graph):
             return LineTraversal(self._attempt, draft, branch)
         engine = BranchTraversal(self._attempt, draft, branch.entry)
@@ -294,16 +277,6 @@ class Traversal(Dividing):
 
 def _completed(code: str) -> StepResult:
     return StepResult(status=BatchStatus.COMPLETED, exit_code=code)
-
-
-def _transitions_most(branch: Branch) -> int:
-    """Count the transitions that a branch may write down: each node makes one."""
-    if not isinstance(branch, Graph):
-        return 0
-    return sum(
-        sum(map(_transitions_most, node.branches)) if isinstance(node, SplitNode) else 1
-        for node in branch.nodes.values()
-    )
 
 
 class BranchTraversal(Traversal):
