@@ -57,7 +57,7 @@ class Split:
     Args:
         id: Names the split; at most 128 bytes. No split can be the first node of a job.
         branches: 2 to 8, each a node or a list of 1 to 32: ``Step``,
-            ``Decision``, ``PartitionedStep`` and ``Split``, splits at most 4 deep.
+            ``Decision``, ``PartitionedStep`` and ``Split``, splits at most 5 deep.
         join: Id of the join, ``ID.join`` unless given; no ``then`` may lead to it.
         then: Of the join; maps exit patterns to targets, as for a step.
         max_parallel: How many branches run at the same time, at most all.

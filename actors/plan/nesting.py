@@ -18,7 +18,7 @@ BRANCHES_MIN = 2
 BRANCHES_MAX = 8
 BRANCH_NODES_MAX = 32
 """Joins not counted."""
-SPLITS_DEEP_MAX = 4
+SPLITS_DEEP_MAX = 5
 """How deep splits may stand in each other, the outermost counted."""
 
 

@@ -184,6 +184,16 @@ def graphs_in(graph: Graph) -> Iterator[Graph]:
                     yield from graphs_in(branch)
 
 
+def transitions_most(branch: Branch) -> int:
+    """Count the transitions that a branch may write down: each node makes one."""
+    if not isinstance(branch, Graph):
+        return 0
+    return sum(
+        sum(map(transitions_most, node.branches)) if isinstance(node, SplitNode) else 1
+        for node in branch.nodes.values()
+    )
+
+
 @frozen
 class Transition:
     """One rule: exit codes that match the pattern lead to the target."""
@@ -328,13 +338,3 @@ class Plan:
     def patterns(self, node: str) -> tuple[str, ...]:
         """Give the exit patterns of *node* in the order of evaluation."""
         return tuple(one.pattern for one in self.rules[node])
-
-
-def transitions_most(branch: Branch) -> int:
-    """Count the transitions that a branch may write down: each node makes one."""
-    if not isinstance(branch, Graph):
-        return 0
-    return sum(
-        sum(map(transitions_most, node.branches)) if isinstance(node, SplitNode) else 1
-        for node in branch.nodes.values()
-    )

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 import trio
@@ -11,6 +12,7 @@ import trio.testing
 from tests.cases.world import World
 from tests.job.harness import Trace
 from triolet.actors import (
+    COMPLETE,
     FAIL,
     BatchStatus,
     Cursor,
@@ -28,6 +30,7 @@ from triolet.actors import (
     compile_job,
     open_runtime,
 )
+from triolet.storage.model.execution import Terminal
 
 DEADLINE_SECS = 30
 
@@ -107,6 +110,85 @@ async def test_no_more_bodies_run_than_allowed_and_who_waits_takes_no_room(
             assert most <= min(threads, limit)
 
 
+def nested(depth: int, **settings: Any) -> Split:
+    """Make splits in a split, each with a step beside the next one."""
+    inner: Node = Step("deepest", settings.get("work", nothing))
+    if depth > 1:
+        inner = nested(depth - 1, **settings)
+    beside = Step(f"beside {depth}", settings.get("work", nothing))
+    limit = settings.get("limit", 1)
+    return Split(f"split {depth}", [inner, beside], max_parallel=limit)
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+async def test_splits_that_wait_for_inner_ones_hold_no_thread(
+    world: World, limit: int
+) -> None:
+    """C025: five deep, with fewer threads than splits that wait."""
+    lock = threading.Lock()
+    now = most = 0
+
+    def body(ctx: StepContext) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.01)
+        with lock:
+            now -= 1
+
+    job = side_by_side(nested(5, work=body, limit=2))
+    options = RuntimeOptions(threads_max=limit)
+    with trio.fail_after(DEADLINE_SECS):
+        async with open_runtime(world.url, options) as runtime:
+            report = await runtime.launch(job)
+    assert report.status is BatchStatus.COMPLETED
+    assert len(report.steps) == 7
+    assert most <= limit
+
+
+@pytest.mark.parametrize("answers", ["RUN RUN", "RUN SKIP", "SKIP RUN", "SKIP SKIP"])
+async def test_a_decider_may_be_the_first_node_of_a_branch(
+    world: World, trace: Trace, answers: str
+) -> None:
+    """C029: exactly the steps that were chosen run."""
+    left, right = answers.split()
+    job = side_by_side(
+        Split("both", [choosing("l", left, trace), choosing("r", right, trace)])
+    )
+    async with open_runtime(world.url) as runtime:
+        report = await runtime.launch(job)
+    assert report.status is BatchStatus.COMPLETED
+    chosen = [name for name, answer in (("l", left), ("r", right)) if answer == "RUN"]
+    assert trace.calls == chosen
+
+
+def choosing(name: str, answer: str, trace: Trace) -> list[Node]:
+    then: dict[str, str | Terminal] = {"RUN": name, "SKIP": COMPLETE}
+    return [Decision(f"{name}?", lambda ctx: answer, then=then), trace.step(name)]
+
+
+async def test_a_decider_that_raises_names_itself_and_settles_its_siblings(
+    world: World, trace: Trace
+) -> None:
+    """C029: the cause is carried from the branch to the job."""
+
+    def broken(ctx: DeciderContext) -> str:
+        raise ValueError("no idea")
+
+    bad: list[Node] = [Decision("l?", broken, then={"RUN": "l"}), trace.step("l")]
+    both = Split(
+        "both", [bad, choosing("r", "RUN", trace)], on_failure="drain_siblings"
+    )
+    async with open_runtime(world.url) as runtime:
+        report = await runtime.launch(side_by_side(both))
+    assert report.status is BatchStatus.FAILED
+    assert report.failure is not None
+    assert (report.failure.where, report.failure.message) == ("l?", "no idea")
+    assert trace.calls == ["r"]
+    assert nodes_with("STARTED", world) == []
+
+
 @pytest.mark.parametrize(
     ("branches", "reason"),
     [
@@ -114,13 +196,17 @@ async def test_no_more_bodies_run_than_allowed_and_who_waits_takes_no_room(
             [Step(f"branch {number}", nothing) for number in range(10)],
             "the number of branches must be 2 to 8, not 10",
         ),
+        (
+            [Step("c", nothing), nested(5)],
+            "holds a split, but splits may stand in each other at most 5 deep",
+        ),
     ],
 )
 def test_what_a_split_cannot_hold_is_a_definition_error(
-    branches: Iterable[Step], reason: str
+    branches: Iterable[Node], reason: str
 ) -> None:
-    """C025: too many branches, and what is no node of a branch."""
-    with pytest.raises(DefinitionError, match=f"'all': {reason}"):
+    """C025: too many branches; splits too deep inside of one."""
+    with pytest.raises(DefinitionError, match=reason):
         compile_job(side_by_side(Split("all", branches)))
 
 

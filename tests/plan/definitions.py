@@ -25,7 +25,6 @@ from triolet.actors.plan.definition import (
     Stop,
 )
 from triolet.actors.plan.job_steps import JobStep
-from triolet.actors.plan.nesting import SPLITS_DEEP_MAX
 from triolet.storage.model.errors import DefinitionError
 from triolet.storage.model.execution import End, Terminal
 
@@ -125,7 +124,7 @@ def jobs(draw: st.DrawFn) -> Job:
     ids = draw(st.lists(names, min_size=1, max_size=6, unique=True))
     rules = _rules(draw, ids)
     nodes: list[Node] = [_plain(draw, ids[0], rules[ids[0]])]
-    nodes += [_node(draw, one, rules[one], SPLITS_DEEP_MAX) for one in ids[1:]]
+    nodes += [_node(draw, one, rules[one], 4) for one in ids[1:]]
     if draw(st.booleans()):
         # Now there may be ways back, too.
         limit = draw(st.integers(1, 100_000))

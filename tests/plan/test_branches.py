@@ -161,12 +161,12 @@ def nested(depth: int) -> Split:
     return Split(f"s{depth}", [inner, step(f"o{depth}")])
 
 
-def test_splits_stand_in_each_other_at_most_4_deep() -> None:
-    deep = compile_job(Job("j", [step("a"), nested(4)])).plan
+def test_splits_stand_in_each_other_at_most_5_deep() -> None:
+    deep = compile_job(Job("j", [step("a"), nested(5)])).plan
     assert deep.format == 4
     assert read_manifest(deep.manifest) == deep
-    assert problems_of(Job("j", [step("a"), nested(5)])) == [
-        "'s2': holds a split, but splits may stand in each other at most 4 deep"
+    assert problems_of(Job("j", [step("a"), nested(6)])) == [
+        "'s2': holds a split, but splits may stand in each other at most 5 deep"
     ]
 
 
@@ -210,7 +210,7 @@ def test_a_stored_branch_is_checked() -> None:
     )
 
 
-@pytest.mark.parametrize("depth", [5, 150, 220, 240, 260, 400, 4000])
+@pytest.mark.parametrize("depth", [6, 150, 220, 240, 260, 400, 4000])
 def test_a_manifest_that_is_nested_too_deeply_is_refused(depth: int) -> None:
     begin = (
         '{"kind":"split","id":"s","join":"m","failure_policy":"cancel_siblings",'
