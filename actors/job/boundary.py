@@ -7,6 +7,7 @@ any other: a component must not end the process that runs other people's jobs.
 import inspect
 import logging
 import re
+import traceback
 from collections.abc import Awaitable, Callable
 from types import FunctionType
 from typing import Any, TypeVar
@@ -107,10 +108,13 @@ class Boundary:
                 hidden, rest = exc.split(kind)
                 if hidden is not None:
                     if rest is not None:
-                        log.error("%s also raised", where.name, exc_info=rest)
+                        log.error(
+                            "%s also raised", where.name, exc_info=self._shown(rest)
+                        )
                     return _first_leaf(hidden)
         failure = self.failure(where, exc)
-        log.error("%s failed: %s", where.name, failure.message, exc_info=exc)
+        shown = self._shown(exc)
+        log.error("%s failed: %s", where.name, failure.message, exc_info=shown)
         return ComponentFailed(failure, exc)
 
     def failure(self, where: Where, exc: BaseException) -> Failure:
@@ -136,11 +140,26 @@ class Boundary:
 
     def cleaned(self, text: str) -> str:
         """Replace secrets and control characters, and cut to 1 KiB."""
-        for secret in self.secrets:
-            text = text.replace(secret, SECRET_MASK)
-        text = _CONTROL.sub(" ", text)
+        text = _CONTROL.sub(" ", self._masked(text))
         raw = text.encode()[:MESSAGE_BYTES_MAX]
         return raw.decode(errors="ignore")
+
+    def _masked(self, text: str) -> str:
+        for secret in self.secrets:
+            text = text.replace(secret, SECRET_MASK)
+        return text
+
+    def _shown(self, exc: BaseException) -> BaseException:
+        """Give what may be logged of an exception; its causes may hold secrets, too."""
+        if not self.secrets:
+            return exc
+        whole = "".join(traceback.format_exception(exc))
+        if self._masked(whole) == whole:
+            return exc
+        kind = type(exc)
+        alike = type(kind.__name__, (Exception,), {"__module__": kind.__module__})
+        masked: BaseException = alike(self._masked(_text_of(exc)))
+        return masked.with_traceback(exc.__traceback__)
 
 
 def _text_of(exc: BaseException) -> str:

@@ -78,6 +78,13 @@ def address_of(url: str) -> Address:
             "must be postgresql://USER@HOST:PORT/DATABASE, with options after '?' as "
             f"libpq has them{why}",
         ) from None
+    hosts = f"{given.get('host') or ''}{given.get('hostaddr') or ''}"
+    if "@" in hosts:
+        reason = (
+            "holds more than one '@': write those of the user's name and the password "
+            "as %40"
+        )
+        raise InvalidValue("the store URL", reason)
     for port in ports:
         if port not in PORTS:
             reason = f"must be 1 to {PORTS[-1]}, not {port}"

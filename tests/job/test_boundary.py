@@ -252,3 +252,18 @@ async def test_a_plain_function_that_raises_stop_iteration_fails(
         boundary = Boundary(lambda: 1, limiter=limiter)
         with pytest.raises(ComponentFailed):
             await boundary.call(HERE, raising, StopIteration(1))
+
+
+async def test_a_secret_is_not_in_a_logged_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    boundary = Boundary(lambda: 1, secrets=("hunter2",))
+
+    async def work() -> None:
+        raise ValueError("bad hunter2") from KeyError("hunter2")
+
+    with pytest.raises(ComponentFailed):
+        await boundary.call(HERE, work)
+    assert "ValueError: bad ***" in caplog.text
+    assert "in work" in caplog.text
+    assert "hunter2" not in caplog.text

@@ -140,6 +140,12 @@ def test_a_port_that_is_none_is_refused_and_not_tried(where: str) -> None:
         open_store(f"postgresql://{where}/y")
 
 
+def test_a_password_that_is_not_encoded_is_not_taken_for_the_host() -> None:
+    with pytest.raises(InvalidValue, match="more than one '@'") as caught:
+        open_store(f"postgresql://user:p@{SECRET}@host/db")
+    assert SECRET not in str(caught.value)
+
+
 def test_a_wrong_password_is_said_at_once_and_not_repeated() -> None:
     with Server(password="right") as server:
         url = server.url().replace("right", SECRET)
