@@ -260,7 +260,9 @@ async def test_a_secret_is_not_in_a_logged_traceback(
     boundary = Boundary(lambda: 1, secrets=("hunter2",))
 
     async def work() -> None:
-        raise ValueError("bad hunter2") from KeyError("hunter2")
+        raise ValueError(f"bad {secret}") from KeyError(secret)
+
+    (secret,) = boundary.secrets
 
     with pytest.raises(ComponentFailed):
         await boundary.call(HERE, work)
