@@ -7,7 +7,7 @@ exception is a dead owner's execution that nothing may follow, which is closed.
 from attrs import frozen
 
 from ..backend import Waits
-from ..codec import decode_failure, encode_parameters
+from ..codec import encode_parameters
 from ..commands import (
     AlreadyRunning,
     DefinitionDrift,
@@ -22,17 +22,15 @@ from ..commands import (
     RunUnknown,
     Snapshot,
 )
-from ..commands.continuing import cut_off, underway
 from ..model.parameters import ParameterSet
 from ..model.status import BatchStatus
 from . import ownership, requesting
 from .advancing import insert_step
-from .closing import LATEST, take_over
+from .closing import take_over
 from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
-from .partitions import PLANS
-from .rows import DECISION, STEP, decision_of, partition_of, step_of
+from .history import history_of
 from .session import Row, Session
-from .upgrading import has_edge, upgraded_snapshot
+from .upgrading import has_edge
 
 
 @frozen
@@ -45,8 +43,6 @@ class _Previous:
     owner_id: int
     ended_at: int | None
     definition_id: int
-    definitions: int
-    """How many definitions the attempts had, this one included."""
 
 
 @frozen
@@ -89,7 +85,9 @@ def open_execution(
         instance_id = yield from _insert_instance(db, command.job, parameters, run, now)
     snapshot = Snapshot()
     if previous is not None:
-        snapshot = yield from history_of(db, command, found)
+        assert instance_id is not None
+        fingerprint = command.definition.fingerprint
+        snapshot = yield from history_of(db, instance_id, command.job, fingerprint)
     execution_id = yield from _insert_execution(
         db, command, (instance_id, definition_id), parameters, previous, now
     )
@@ -114,9 +112,8 @@ def open_execution(
 _FIND = "SELECT id FROM triolet.instance WHERE job = $1 AND instance_key = $2"
 _LOCK_INSTANCE = " FOR NO KEY UPDATE"
 _PREVIOUS = (
-    "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, e.definition_id, "
-    "(SELECT count(DISTINCT definition_id) FROM triolet.execution "
-    "WHERE instance_id = e.instance_id) FROM triolet.execution e "
+    "SELECT e.id, e.attempt, e.status, e.owner_id, e.ended_at, e.definition_id "
+    "FROM triolet.execution e "
     "WHERE e.instance_id = (SELECT id FROM triolet.instance "
     "WHERE job = $1 AND instance_key = $2) "
     "ORDER BY e.attempt DESC LIMIT 1"
@@ -232,58 +229,6 @@ def may_follow(
 
 
 _MANIFEST = "SELECT manifest FROM triolet.definition WHERE id = $1"
-_LATEST_STEPS = f"{STEP} WHERE {LATEST.format(instance='$1')} ORDER BY s.node, s.visit"
-_STARTS = (
-    "SELECT s.node, s.visit, count(*) FROM triolet.step s "
-    "JOIN triolet.execution e ON e.id = s.execution_id "
-    "WHERE e.instance_id = $1 GROUP BY s.node, s.visit ORDER BY s.node, s.visit"
-)
-_DECIDED = (
-    f"{DECISION} WHERE e.instance_id = $1 AND c.kind IN ('DECIDER', 'SPLIT_AGGREGATE') "
-    "ORDER BY c.execution_id DESC, c.sequence DESC"
-)
-_ATTEMPTS = (
-    "SELECT e.id, e.created_at, e.failure FROM triolet.execution e "
-    "WHERE e.instance_id = $1 ORDER BY e.attempt DESC"
-)
-_STEPS_FROM = f"{STEP} WHERE e.instance_id = $1 AND e.id >= $2 ORDER BY e.attempt, s.id"
-
-
-def history_of(db: Session, command: OpenExecution, found: Found) -> Waits[Snapshot]:
-    """Collect what the instance has behind it, as the new definition names it."""
-    instance_id, previous = found.instance_id, found.previous
-    assert instance_id is not None
-    assert previous is not None
-    if previous.definitions > 1 or previous.definition_id != found.definition_id:
-        fingerprint = command.definition.fingerprint
-        return (yield from upgraded_snapshot(db, instance_id, command.job, fingerprint))
-    return (yield from snapshot_of(db, instance_id))
-
-
-def snapshot_of(db: Session, instance_id: int) -> Waits[Snapshot]:
-    """Collect what the instance has behind it."""
-    key = (instance_id,)
-    steps, starts, decisions, plans, attempts = yield from db.fetch_each(
-        [
-            (_LATEST_STEPS, key),
-            (_STARTS, key),
-            (_DECIDED, key),
-            (PLANS, key),
-            (_ATTEMPTS, key),
-        ]
-    )
-    snapshot = Snapshot(
-        tuple(step_of(row) for row in steps),
-        tuple((row[0], row[1], row[2]) for row in starts),
-        tuple(decision_of(row) for row in decisions),
-        tuple(partition_of(row) for row in plans),
-    )
-    dead = cut_off((row[0], row[1], decode_failure(row[2])) for row in attempts)
-    if not dead:
-        return snapshot
-    rows = yield from db.fetch(_STEPS_FROM, (instance_id, min(dead)))
-    return underway(snapshot, dead, [step_of(row) for row in rows])
-
 
 _INSERT_EXECUTION = (
     "INSERT INTO triolet.execution (instance_id, definition_id, owner_id, attempt, "

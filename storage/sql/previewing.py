@@ -3,7 +3,8 @@
 from ..backend import Waits
 from ..commands.opening import Opened, RunUnknown, Snapshot
 from ..commands.previewing import PreviewOpening, opened_by
-from .opening import free_run, history_of, look, may_follow
+from .history import history_of
+from .opening import free_run, look, may_follow
 from .session import Session
 
 
@@ -19,7 +20,10 @@ def preview_opening(db: Session, question: PreviewOpening, now: int) -> Waits[Op
     took_over, snapshot, latest = None, Snapshot(), None
     if found.instance_id is not None and (previous := found.previous) is not None:
         took_over = yield from may_follow(db, command, found, now)
-        snapshot = yield from history_of(db, command, found)
+        fingerprint = command.definition.fingerprint
+        snapshot = yield from history_of(
+            db, found.instance_id, command.job, fingerprint
+        )
         latest = (previous.id, previous.attempt)
     return opened_by(
         command,

@@ -1,24 +1,16 @@
 """Upgrades between definitions in SQL, and the history of an upgraded instance."""
 
-import json
-
 from ..backend import Waits
-from ..codec import decode_failure
-from ..commands.continuing import cut_off, underway
-from ..commands.opening import Definition, DefinitionDrift, Snapshot
+from ..commands.opening import Definition, DefinitionDrift
 from ..commands.upgrading import (
     DefinitionUnknown,
     FindDefinition,
     RegisterUpgrade,
     UpgradeConflict,
     UpgradeRegistered,
-    carried_over,
-    summed_up,
 )
 from ..envelope import canonical_json
 from .definitions import BY_FINGERPRINT, BY_REVISION, insert_definition
-from .partitions import PLANS
-from .rows import DECISION, STEP, decision_of, partition_of, step_of
 from .session import Session
 
 _EDGES = (
@@ -90,49 +82,3 @@ def has_edge(db: Session, source_id: int, target_id: int | None) -> Waits[bool]:
     if target_id is None:
         return False
     return bool((yield from db.fetch(_EDGE, (source_id, target_id))))
-
-
-_ATTEMPTS = (
-    "SELECT e.id, d.fingerprint, e.created_at, e.failure FROM triolet.execution e "
-    "JOIN triolet.definition d ON d.id = e.definition_id "
-    "WHERE e.instance_id = $1 ORDER BY e.attempt"
-)
-_MAPPINGS = (
-    "SELECT a.fingerprint, b.fingerprint, u.steps FROM triolet.upgrade u "
-    "JOIN triolet.definition a ON a.id = u.source_id "
-    "JOIN triolet.definition b ON b.id = u.target_id WHERE b.job = $1"
-)
-_STEPS = f"{STEP} WHERE e.instance_id = $1 ORDER BY s.id"
-_DECIDED = (
-    f"{DECISION} WHERE e.instance_id = $1 AND c.kind IN ('DECIDER', 'SPLIT_AGGREGATE') "
-    "ORDER BY c.execution_id DESC, c.sequence DESC"
-)
-
-
-def upgraded_snapshot(
-    db: Session, instance_id: int, job: str, fingerprint: bytes
-) -> Waits[Snapshot]:
-    """Collect the history of an instance whose definition has changed on the way."""
-    key = (instance_id,)
-    attempts, mappings, rows, decided, plans = yield from db.fetch_each(
-        [
-            (_ATTEMPTS, key),
-            (_MAPPINGS, (job,)),
-            (_STEPS, key),
-            (_DECIDED, key),
-            (PLANS, key),
-        ]
-    )
-    steps = carried_over(
-        [step_of(row) for row in rows],
-        [*((row[0], row[1]) for row in attempts), (0, fingerprint)],
-        {(row[0], row[1]): json.loads(row[2]) for row in mappings},
-    )
-    snapshot = summed_up(
-        steps,
-        [decision_of(row) for row in decided],
-        [partition_of(row) for row in plans],
-    )
-    newest_first = reversed(attempts)
-    dead = cut_off((row[0], row[2], decode_failure(row[3])) for row in newest_first)
-    return underway(snapshot, dead, steps)
