@@ -11,6 +11,7 @@ from ..codec import (
 )
 from ..model.digests import step_input
 from ..model.execution import (
+    NO_COUNTS,
     Counts,
     Decision,
     DecisionRef,
@@ -98,7 +99,7 @@ JOIN triolet.step s ON s.id = p.manager_id
 def step_of(row: Row) -> StepExecution:
     """Make the record of a row of STEP."""
     status = BatchStatus(row[5])
-    counts = Counts(*row[7:13])
+    counts = Counts(*row[7:13]) if any(row[7:13]) else NO_COUNTS
     decision = None
     if row[20] is not None:
         decision = Decision(
