@@ -73,6 +73,8 @@ class JobTraversal(Traversal):
         self._concluding: Conclude | None = None
         self._expired: Failure | None = None
         self._visits = Visits()
+        self._brief = 0
+        """How many of its steps have left out their states."""
         since = opened.snapshot.since
         self.spent = 0 if since is None else max(0, opened.at - since)
         """Microseconds that had passed in attempts that died, when this one began."""
@@ -132,6 +134,9 @@ class JobTraversal(Traversal):
     def committed(self, reply: Advanced) -> Action:
         """Take in that the command is durable."""
         self._visits.settle()
+        # Not before: what is made of them, as the digest of a split, is of all they hold.
+        self.steps[self._brief :] = [one.brief() for one in self.steps[self._brief :]]
+        self._brief = len(self.steps)
         return super().committed(reply)
 
     def _take_back(self) -> None:

@@ -1,6 +1,6 @@
 """What a launch would do: the traversal engine, fed with successes that nobody had."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import count
 
@@ -26,10 +26,18 @@ from .actions import (
     RunPartitions,
     RunSplit,
     RunStep,
+    StepReport,
     StepResult,
 )
 from .job_traversal import JobTraversal
-from .plan import DecisionNode, JobDeclaration, Plan, target_text
+from .plan import (
+    DecisionNode,
+    JobDeclaration,
+    Plan,
+    SplitNode,
+    nodes_inside,
+    target_text,
+)
 from .stepping import Stepping
 from .traversal import BranchTraversal, Traversal
 
@@ -100,6 +108,8 @@ class _Walk:
     """Where a stop lets the next launch go on."""
     ran: set[str] = field(factory=set)
     """Nodes that would be run."""
+    walked: set[tuple[str, int]] = field(factory=set)
+    """Joins and their visits, of splits whose branches are walked through."""
     latest: Mapping[tuple[str, int], StepExecution] = field(init=False)
 
     @latest.default
@@ -111,7 +121,9 @@ class _Walk:
         end = self._end_of(engine)
         ends = why = None
         if isinstance(end, Finished):
-            ends, failure, why = end.status, end.failure, self.why
+            ends, failure = end.status, end.failure
+            if ends is BatchStatus.STOPPED:
+                why = self.why
             if failure is not None:
                 why = failure.message or failure.code
         return Preview(
@@ -156,7 +168,8 @@ class _Walk:
                 case Decide(node, visit=visit):
                     self._ask(node, visit)
                     return None
-                case RunSplit(branches=branches):
+                case RunSplit(split, branches):
+                    self.walked.add((split.join, branches[0].visit))
                     ends = list(map(self._branch, branches))
                     results = [one for one in ends if one is not None]
                     if len(results) < len(ends):
@@ -221,14 +234,14 @@ class _Walk:
                     )
                 )
             case Commit(command):
-                self._note(command)
+                self._note(command, engine.steps)
                 started = None
                 if command.start is not None:
                     started = StepStarted(next(self.ids), self.opened.at)
                 return engine.committed(Advanced(self.opened.at, started))
         raise AssertionError(f"{action} is not followed")
 
-    def _note(self, command: Advance) -> None:
+    def _note(self, command: Advance, steps: Sequence[StepReport]) -> None:
         folded = None if command.finish is None else command.finish.decision
         for made in (folded, *command.decisions):
             if made is not None and isinstance(made.target, Stop):
@@ -240,6 +253,23 @@ class _Walk:
             elif one.kind is TransitionKind.DECIDER:
                 why = f"it answered {one.outcome} to the same input"
                 self._add(one.source, Verdict.KEEP, why, one.visit)
+            elif (
+                one.kind is TransitionKind.SPLIT_AGGREGATE
+                and (one.source, one.visit) not in self.walked
+            ):
+                self._recall(one.source, one.visit, steps)
+
+    def _recall(self, join: str, visit: int, steps: Sequence[StepReport]) -> None:
+        """Add the steps of a split whose branches are not walked through again."""
+        every = self.plan.every.values()
+        split = next(
+            one for one in every if isinstance(one, SplitNode) and one.join == join
+        )
+        inside = {(one.id, visit) for one in nodes_inside(split)}
+        for step in steps:
+            if (step.node, step.visit) in inside:
+                why = self._reused(step.node, step.visit)
+                self._add(step.node, Verdict.REUSE, why, step.visit)
 
     def _reused(self, node: str, visit: int) -> str:
         latest = self.latest.get((node, visit))

@@ -99,7 +99,7 @@ class Traversal(Dividing):
         node, self._splitting = self._splitting, None
         assert node is not None, "no split was to be run"
         for branch in branches:
-            self.steps.extend(step.brief() for step in branch.steps)
+            self.steps.extend(branch.steps)
             self.partitions.extend(branch.partitions)
         result = joined(node, self._plan.fingerprint, self._history, branches)
         if result.status is BatchStatus.STOPPED:
@@ -167,7 +167,6 @@ class Traversal(Dividing):
         return self._reuse(node, latest)
 
     def _after(self, row: LatestRow, result: StepResult) -> Action:
-        self.steps[-1] = self.steps[-1].brief()
         if result.status is BatchStatus.STOPPED:
             return self._stopped(result.failure, result.exit_code)
         if result.status is BatchStatus.UNKNOWN:
@@ -187,7 +186,7 @@ class Traversal(Dividing):
     def _reuse(self, node: StepNode | PartitionedNode, latest: LatestRow) -> Way:
         self._preceding, self._split = latest, None
         self._history.pass_by(latest)
-        self.steps.append(StepReport(latest, reused=True).brief())
+        self.steps.append(StepReport(latest, reused=True))
         target = self._select(node.id, latest.status, latest.exit_code)
         if target is None:
             return self._unmapped(node.id, latest.exit_code)
@@ -213,7 +212,7 @@ class Traversal(Dividing):
             lines = recalled(node, self._history, self._visit)
             result = joined(node, self._plan.fingerprint, self._history, lines)
             for line in lines:
-                self.steps.extend(step.brief() for step in line.steps)
+                self.steps.extend(line.steps)
             return self._meet(node, evolve(result, exit_code=stop[0]), stop)
         if self._draft.empty:
             return self._fork(node)

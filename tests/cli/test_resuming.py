@@ -1,5 +1,6 @@
 """What the command line tells of a stop that says where the next launch goes on."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from tests.cli.conftest import Cli
 
 JOBS = """
-from triolet.actors import Decision, Job, Step, Stop
+from triolet.actors import COMPLETE, FAIL, Decision, Job, Split, Step, Stop
 
 def load(ctx):
     pass
@@ -20,6 +21,19 @@ job = Job("held", [
 failing = Job("failing", [
     Step("load", lambda ctx: 1 / 0, then={"FAILED": Stop(resume_at="report"), "*": "report"}),
     Step("report", load),
+])
+parted = Job("parted", [
+    Step("load", load),
+    Split("both", [[Step("left", load)], [Step("right", lambda ctx: 1 / 0)]],
+          then={"FAILED": Stop(resume_at="report"), "*": "report"}),
+    Step("report", load),
+])
+excused = Job("excused", [
+    Step("load", load),
+    Split("both", [
+        [Step("left", load, then={"*": Stop(resume_at="on")}), Step("on", load)],
+        [Step("right", load, then={"*": FAIL})],
+    ], then={"FAILED": COMPLETE, "*": COMPLETE}),
 ])
 """
 
@@ -66,6 +80,26 @@ def test_a_preview_tells_that_a_step_will_stop_the_job(cli: Cli) -> None:
         "  load    would be reused  it FAILED before, and the job stopped there",
         "  report  would run        it has not run yet",
     ]
+
+
+def test_a_preview_tells_of_the_steps_of_a_split_that_stopped_the_job(cli: Cli) -> None:
+    assert cli("run", "held_jobs.py:parted").code == 12
+
+    said = cli("run", "held_jobs.py:parted", "--dry-run")
+
+    assert said.out.splitlines()[1:5] == [
+        "  load    would be reused  it has completed",
+        "  left    would be reused  it has completed",
+        "  right   would be reused  it FAILED before, and the job stopped there",
+        "  report  would run        it has not run yet",
+    ]
+
+
+def test_a_preview_says_nothing_of_a_stop_that_stops_no_job(cli: Cli) -> None:
+    said = cli("run", "held_jobs.py:excused", "--dry-run", "--json")
+
+    preview = json.loads(said.out)["data"]
+    assert (preview["ends"], preview["why"]) == ("COMPLETED", None)
 
 
 def test_the_stop_is_shown_with_its_place(cli: Cli) -> None:

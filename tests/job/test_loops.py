@@ -141,6 +141,33 @@ async def test_a_split_and_a_partitioned_step_may_stand_in_a_loop() -> None:
     assert store.settled()
 
 
+async def test_a_decision_upon_a_split_in_a_loop_is_asked_once() -> None:
+    store, asked = Store(), []
+
+    def keep(ctx: StepContext) -> None:
+        ctx.state["lap"] = ctx.visit
+
+    def decide(ctx: DeciderContext) -> str:
+        asked.append(ctx.visit)
+        return "AGAIN" if ctx.visit < 3 else "OUT"
+
+    def last(ctx: StepContext) -> None:
+        if ctx.attempt == 1:
+            raise ValueError("broken")
+
+    flow = [Step("l", keep, then={"*": "m"}), Step("m", keep, then={"*": COMPLETE})]
+    nodes: list[Node] = [
+        Step("a", keep),
+        Split("s", [flow, [Step("r", keep)]]),
+        Decision("turn", decide, then={"AGAIN": "a", "OUT": "z"}, visit_limit=5),
+        Step("z", last),
+    ]
+    statuses = [(await launch(store, job(*nodes))).status for _ in range(2)]
+
+    assert statuses == [BatchStatus.FAILED, BatchStatus.COMPLETED]
+    assert asked == [1, 2, 3]
+
+
 async def test_a_step_may_lead_back_by_its_exit_code() -> None:
     store = Store()
 

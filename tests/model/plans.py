@@ -143,11 +143,16 @@ def _resumable(split: SplitSpec) -> SplitSpec:
     return evolve(split, rules=rules)
 
 
-def _plain_line(names: tuple[str, ...]) -> st.SearchStrategy[tuple[Spec, ...]]:
+def _line(names: tuple[str, ...]) -> st.SearchStrategy[tuple[Spec, ...]]:
     return st.tuples(
         *(
             st.builds(
-                StepSpec, id=st.just(name), script=_scripts(Odd.NONE, Odd.RAISE, "A")
+                StepSpec,
+                id=st.just(name),
+                limit=st.sampled_from([None, None, None, 2]),
+                again=st.sampled_from([False, False, True]),
+                rich=st.booleans(),
+                script=_scripts(Odd.NONE, Odd.RAISE, "A"),
             )
             for name in names
         )
@@ -156,9 +161,7 @@ def _plain_line(names: tuple[str, ...]) -> st.SearchStrategy[tuple[Spec, ...]]:
 
 @lru_cache
 def _lines(prefix: str) -> st.SearchStrategy[tuple[Spec, ...]]:
-    return st.one_of(
-        _plain_line((f"{prefix}a",)), _plain_line((f"{prefix}a", f"{prefix}b"))
-    )
+    return st.one_of(_line((f"{prefix}a",)), _line((f"{prefix}a", f"{prefix}b")))
 
 
 @lru_cache
