@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Cli
 
 JOBS = """
-from triolet.actors import Job, PartitionedStep, Split, Step, STOP
+from triolet.actors import Decision, FAIL, Job, PartitionedStep, Split, Step, STOP
 
 def fails(ctx):
     raise ValueError("declined")
@@ -32,6 +32,18 @@ parts = Job("parts", [
     PartitionedStep("cards", once(breaks), three, on_failure="drain_siblings")])
 limit = Job("limit", [Step("charge", fails, start_limit=1)])
 later = Job("later", [once(work), Step("report", fails)])
+again = Job("again", [
+    PartitionedStep("cards", Step("card", work), three, allow_start_if_complete=True),
+    Step("report", fails)])
+
+def beside(name, *others, **settings):
+    return Job(name, [
+        Step("first", work), Split("both", [once(fails), [*others]], **settings)])
+
+cancelled = beside("cancelled", Step("b", work), Step("c", fails))
+drained = beside("drained", Step("b", work), Step("c", fails), on_failure="drain_siblings")
+asked = beside("asked", Step("b", work), Decision("d", fails, then={"*": FAIL}),
+    on_failure="drain_siblings")
 """
 OVER = "  it cannot be continued: give the command with --new to run it anew"
 
@@ -67,3 +79,39 @@ def test_a_step_that_completed_does_not_keep_the_job_from_going_on(cli: Cli) -> 
     for _ in range(2):
         said = cli("run", "once_jobs.py:later")
         assert said.out.splitlines()[-1].startswith("  to continue it, mend the cause")
+
+
+def test_a_step_that_is_planned_afresh_has_no_partitions_yet(cli: Cli) -> None:
+    cli("run", "once_jobs.py:again")
+
+    said = cli("run", "once_jobs.py:again", "--dry-run")
+
+    assert "  cards   would run  it runs again in every attempt\n" in said.out
+
+
+def test_a_preview_tells_of_a_partition_that_must_not_run_again(cli: Cli) -> None:
+    cli("run", "once_jobs.py:parts")
+
+    (_, cards, end) = cli("run", "once_jobs.py:parts", "--dry-run").out.splitlines()
+
+    assert cards == (
+        "  cards  would run  2 of its 3 partitions have completed, 1 must not run again"
+    )
+    assert end == (
+        "and end FAILED: the 2nd partition of step 'cards' began in an earlier attempt, "
+        "is FAILED and not restartable: run the job anew with --new (anew=True)"
+    )
+    assert "the 2nd partition of step 'cards'" in cli("run", "once_jobs.py:parts").err
+
+
+@pytest.mark.parametrize("job", ["cancelled", "drained", "asked"])
+def test_a_preview_tells_that_a_branch_is_bound_to_fail(cli: Cli, job: str) -> None:
+    cli("run", f"once_jobs.py:{job}")
+
+    said = cli("run", f"once_jobs.py:{job}", "--dry-run")
+
+    lines = said.out.splitlines()
+    assert lines[-1].startswith("and end FAILED: step 'once' began in an earlier")
+    cancels = [line for line in lines if "cancelled as soon as" in line]
+    # What the branches beside it complete is not undone.
+    assert bool(cancels) is (job == "cancelled")
