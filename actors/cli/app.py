@@ -12,7 +12,7 @@ from .failing import Form, UsageInvalid, guarded, told
 from .operator_app import operators
 from .output import complain, given_up
 from .request_app import requesters
-from .words import Debug, DryRun, Json, Store, url_of
+from .words import Debug, DryRun, Json, Store, Yes, url_of
 
 app = App(
     name="triolet",
@@ -197,6 +197,8 @@ def upgrade(
     /,
     *renamed: str,
     revision: Annotated[str, Parameter(name="--from")],
+    yes: Yes = False,
+    dry_run: DryRun = False,
     store: Store = None,
     json: Json = False,
     debug: Debug = False,
@@ -207,6 +209,8 @@ def upgrade(
         target: path.py:job or package.module:job, as it is now.
         renamed: OLD=NEW for each node that has another name now.
         revision: The earlier revision, as 'triolet show' gives it.
+        yes: Do not ask, although something is left behind.
+        dry_run: Only tell what would be continued, left behind or begun anew.
         store: The store.
         json: Print one JSON object.
         debug: Show the traceback of an error, too.
@@ -214,7 +218,9 @@ def upgrade(
     from .upgrading import upgrade as register
 
     return guarded(
-        lambda: register(target, url_of(store), revision, renamed),
+        lambda: register(
+            target, url_of(store), revision, renamed, yes=yes, dry_run=dry_run
+        ),
         Form(command="upgrade", json=json, debug=debug),
     )
 

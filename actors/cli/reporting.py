@@ -2,14 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...storage.commands import StartLimitReached
+from ...storage.commands import NotRestartable, StartLimitReached
 from ...storage.model.errors import listed
 from ...storage.model.parameters import RESERVED_PREFIX
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
-from ..plan.failures import VisitLimitReached
-from ..plan.plan import Plan, PlanNode, SplitNode, nodes_of
+from ..plan.actions import PartitionReport, StepReport
+from ..plan.failures import StepNotRestartable, VisitLimitReached
+from ..plan.plan import (
+    PartitionedNode,
+    Plan,
+    PlanNode,
+    SplitNode,
+    StepNode,
+    nodes_of,
+)
 from .formats import counts_text, duration, exit_text, table
 from .partitioning import partitions_reported, reported_lines
 from .visiting import last_visits, left_out, visit_text
@@ -20,17 +28,35 @@ _NEXT = {
     BatchStatus.UNKNOWN: "it cannot be continued before its outcome is resolved: find "
     "out what it did, then use 'triolet recover {}'",
 }
+_OVER = "it cannot be continued: give the command with --new to run it anew"
+_FOR_GOOD = {
+    # The last is that of a child.
+    one.code
+    for one in (
+        StartLimitReached,
+        VisitLimitReached,
+        StepNotRestartable,
+        NotRestartable,
+    )
+}
+"""Failures that every later attempt would come to again."""
 
 
 def report_lines(
-    report: LaunchReport, seconds: float, plan: Plan | None = None
+    report: LaunchReport,
+    seconds: float,
+    plan: Plan | None = None,
+    *,
+    restartable: bool = True,
 ) -> Iterator[str]:
     """Write the whole report; why the job failed is in `outcome_of`.
 
     Args:
         report: Of the launch.
         seconds: How long it took.
-        plan: Of the job; tells which steps stand in which split.
+        plan: Of the job; tells which steps stand in which split, and which ones are
+            not run again.
+        restartable: Whether the job is.
     """
     anew = f", run {report.run}" if report.run is not None else ""
     yield (
@@ -45,12 +71,11 @@ def report_lines(
         yield "  " + _parameters(report)
     yield from _steps(report, {} if plan is None else _splits(plan.nodes.values()))
     if report.status in _NEXT:
-        yield "  " + _next(report)
-        if (
-            report.run is not None
-            and report.status.restartable
-            and not _limited(report)
-        ):
+        over = report.status.restartable and (not restartable or _over(report, plan))
+        yield "  " + (_OVER if over else _NEXT[report.status]).format(
+            report.execution_id
+        )
+        if report.run is not None and report.status.restartable and not over:
             yield f"  with --run {report.run}, and without --new"
 
 
@@ -107,16 +132,29 @@ def _parameters(report: LaunchReport) -> str:
     return kept + (f"; given or by default: {listed(free)}" if free else "")
 
 
-def _next(report: LaunchReport) -> str:
-    if _limited(report):
-        return "it cannot be continued: give the command with --new to run it anew"
-    return _NEXT[report.status].format(report.execution_id)
-
-
-def _limited(report: LaunchReport) -> bool:
+def _over(report: LaunchReport, plan: Plan | None) -> bool:
+    """Tell whether every later attempt of the instance would fail as well."""
     failure = report.failure
-    limits = StartLimitReached.code, VisitLimitReached.code
-    return failure is not None and failure.code in limits
+    if failure is not None and failure.code in _FOR_GOOD:
+        return True
+    nodes = {} if plan is None else plan.every
+    ran: list[StepReport | PartitionReport] = [*report.steps]
+    ran += [one for one in report.partitions if one.began]
+    return any(_barred(report, nodes.get(one.node), one) for one in ran)
+
+
+def _barred(
+    report: LaunchReport, node: PlanNode | None, one: StepReport | PartitionReport
+) -> bool:
+    """Tell whether the next attempt comes to something that must not run again."""
+    if isinstance(node, PartitionedNode) and isinstance(one, PartitionReport):
+        node = node.worker
+    if not isinstance(node, StepNode) or node.restartable or one.reused:
+        return False
+    # Where a failed step led to a stop, the next attempt may go on behind it.
+    return one.status is BatchStatus.STOPPED or (
+        one.status is BatchStatus.FAILED and report.status is BatchStatus.FAILED
+    )
 
 
 def outcome_of(report: LaunchReport, *, debug: bool = False) -> str:

@@ -92,7 +92,9 @@ def run_job(
             report = trio.run(launch.run, mode)
         finally:
             progress.end()
-        lines = list(report_lines(report, time.monotonic() - began, job.plan))
+        seconds = time.monotonic() - began
+        restartable = job.restartable
+        lines = list(report_lines(report, seconds, job.plan, restartable=restartable))
     code = BY_STATUS[report.status]
     why = None if code == DONE else outcome_of(report, debug=debug)
     return Answer(report, lines, code, warning=why)

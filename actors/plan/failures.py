@@ -46,6 +46,7 @@ class VisitLimitReached:
         )
 
 
+_SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
 StartRefusal: TypeAlias = StartLimitReached | StepNotRestartable
 
 
@@ -84,14 +85,15 @@ class FlowFailures:
         self, refusal: StartRefusal, node: str, partition: PartitionExecution
     ) -> Failure:
         """A partition's worker may not be started; its own name says nothing."""
-        name = f"{node}, partition {partition.ordinal}"
         said: StartRefusal
         match refusal:
             case StartLimitReached(limit=limit):
-                said = StartLimitReached(name, limit)
+                said = StartLimitReached(node, limit)
             case StepNotRestartable(status=status):
-                said = StepNotRestartable(name, status)
-        return evolve(self.not_started(said), where=node)
+                said = StepNotRestartable(node, status)
+        # Not by its key, which may be anything: nothing is masked here.
+        which = f"the {_nth(partition.ordinal)} partition"
+        return evolve(self.not_started(said), message=f"{which} of {said}")
 
     def not_started(self, refusal: StartRefusal | VisitLimitReached) -> Failure:
         """The node may not be entered again."""
@@ -102,3 +104,8 @@ class FlowFailures:
             refusal.node,
             message=str(refusal),
         )
+
+
+def _nth(number: int) -> str:
+    teens = number % 100 in (11, 12, 13)
+    return f"{number}{'th' if teens else _SUFFIXES.get(number % 10, 'th')}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import count
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from ...storage.commands import Advance, Advanced, Opened, StepStarted
 from ...storage.model.execution import (
@@ -29,7 +29,9 @@ from .actions import (
     StepReport,
     StepResult,
 )
+from .definition import FailurePolicy
 from .job_traversal import JobTraversal
+from .partitioned import PartitionTraversal
 from .plan import (
     DecisionNode,
     JobDeclaration,
@@ -40,6 +42,8 @@ from .plan import (
 )
 from .stepping import Stepping
 from .traversal import BranchTraversal, Traversal
+
+_SUCCESS = StepResult(status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED)
 
 
 class Verdict(StrEnum):
@@ -170,9 +174,8 @@ class _Walk:
                     return None
                 case RunSplit(split, branches):
                     self.walked.add((split.join, branches[0].visit))
-                    ends = list(map(self._branch, branches))
-                    results = [one for one in ends if one is not None]
-                    if len(results) < len(ends):
+                    results = self._branches(split, branches)
+                    if results is None:
                         return None
                     action = engine.joined(results)
                 case PlanPartitions(node):
@@ -190,6 +193,27 @@ class _Walk:
             (node.id, one.pattern, target_text(one.target))
             for one in self.plan.rules[node.id]
         ]
+
+    def _branches(
+        self, split: SplitNode, branches: Sequence[BranchTraversal]
+    ) -> list[LineResult] | None:
+        """Go through all branches; None where nobody knows what they come to."""
+        ends: list[LineResult] = []
+        others: list[int] = []
+        for branch in branches:
+            before = len(self.nodes)
+            end = self._branch(branch)
+            if end is not None:
+                ends.append(end)
+            if end is None or end.status is not BatchStatus.FAILED:
+                others += range(before, len(self.nodes))
+        if all(one.status is not BatchStatus.FAILED for one in ends):
+            return ends if len(ends) == len(branches) else None
+        # One that is bound to fail settles it, whatever the others come to.
+        if split.failure_policy is FailurePolicy.CANCEL_SIBLINGS:
+            for at in others:
+                self.nodes[at] = _cancelled(self.nodes[at])
+        return ends
 
     def _branch(self, engine: BranchTraversal) -> LineResult | None:
         before = len(self.nodes)
@@ -212,13 +236,26 @@ class _Walk:
     def _partitions(self, action: RunPartitions) -> list[LineResult]:
         node, left = action.node, len(action.partitions)
         why = self._why(node.id, action.visit)
-        snapshot = self.opened.snapshot
-        every = len(snapshot.partitions_of(node.id, action.visit)) or left
-        if left < every:
-            why = f"{every - left} of its {every} partitions have completed"
+        if action.total > left:
+            why = (
+                f"{action.total - left} of its {action.total} partitions have completed"
+            )
+        results = [self._worked(one) for one in action.partitions]
+        barred = sum(one.status is BatchStatus.FAILED for one in results)
+        if barred:
+            why = f"{why}, {barred} must not run again"
         self._add(node.id, Verdict.RUN, why, action.visit)
-        code = ExitCode.COMPLETED
-        return [LineResult(status=BatchStatus.COMPLETED, exit_code=code)] * left
+        return results
+
+    def _worked(self, engine: PartitionTraversal) -> LineResult:
+        action = engine.begin()
+        while not isinstance(action, Ended):
+            if isinstance(action, RunStep):
+                action = engine.stepped(_SUCCESS)
+            else:
+                assert isinstance(action, Commit)
+                action = engine.committed(self._reply(action.command))
+        return action.result
 
     def _followed(self, engine: Stepping, action: Action) -> Action:
         match action:
@@ -228,18 +265,17 @@ class _Walk:
                 if isinstance(step.node.declaration, JobDeclaration):
                     why = f"{why}; it runs job {step.node.declaration.job}"
                 self._add(node, Verdict.RUN, why, visit)
-                return engine.stepped(
-                    StepResult(
-                        status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED
-                    )
-                )
+                return engine.stepped(_SUCCESS)
             case Commit(command):
                 self._note(command, engine.steps)
-                started = None
-                if command.start is not None:
-                    started = StepStarted(next(self.ids), self.opened.at)
-                return engine.committed(Advanced(self.opened.at, started))
+                return engine.committed(self._reply(command))
         raise AssertionError(f"{action} is not followed")
+
+    def _reply(self, command: Advance) -> Advanced:
+        started = None
+        if command.start is not None:
+            started = StepStarted(next(self.ids), self.opened.at)
+        return Advanced(self.opened.at, started)
 
     def _note(self, command: Advance, steps: Sequence[StepReport]) -> None:
         folded = None if command.finish is None else command.finish.decision
@@ -288,6 +324,12 @@ class _Walk:
                 f"it goes on after {latest.counts.read:,} items, {latest.status} before"
             )
         return f"it {latest.status} before"
+
+
+def _cancelled(one: PreviewedNode) -> PreviewedNode:
+    if one.verdict in (Verdict.REUSE, Verdict.KEEP):
+        return one
+    return evolve(one, why=f"{one.why}; cancelled as soon as another branch fails")
 
 
 def _any_plan(count: int) -> list[NewPartition]:

@@ -1,9 +1,16 @@
 """Which nodes of a changed definition continue which nodes of the one before."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ...storage.model.errors import InvalidValue, listed
-from .plan import JobDeclaration, PartitionedNode, Plan, PlanNode, StepNode
+from .plan import (
+    JobDeclaration,
+    JoinNode,
+    PartitionedNode,
+    Plan,
+    PlanNode,
+    StepNode,
+)
 
 
 def carried_nodes(
@@ -58,6 +65,28 @@ def carried_nodes(
             "OLD=NEW, or launch the job anew",
         )
     return tuple(sorted(pairs.items()))
+
+
+def left_behind(before: Plan, carried: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Give the nodes of the earlier definition that nothing continues, sorted.
+
+    Joins are not told of, here and in `begun_new`: they come and go with their splits.
+    """
+    return _others(before, {old for old, _ in carried})
+
+
+def begun_new(after: Plan, carried: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Give the nodes of the changed definition that continue nothing, sorted."""
+    return _others(after, {new for _, new in carried})
+
+
+def _others(plan: Plan, carried: set[str]) -> tuple[str, ...]:
+    nodes = _nodes(plan)
+    return tuple(
+        one
+        for one in sorted(nodes.keys() - carried)
+        if not isinstance(nodes[one], JoinNode)
+    )
 
 
 def _nodes(plan: Plan) -> dict[str, PlanNode]:

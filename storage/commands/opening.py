@@ -234,8 +234,9 @@ class IncompatibleDefinition(Rejection):
         what = "; ".join(self.changes) or "it differs"
         return (
             f"the definition of job {self.job!r} has changed since execution "
-            f"{self.execution_id}, which is to be continued: {what}. Restore it, or "
-            "run anew with --new (anew=True)"
+            f"{self.execution_id}, which is to be continued: {what}. Restore it, let "
+            "the changed one continue it with 'triolet upgrade', or run anew with --new "
+            "(anew=True)"
         )
 
 

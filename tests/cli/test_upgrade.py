@@ -1,10 +1,12 @@
 """``triolet upgrade``: a renamed step goes on where it stood."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
+from tests.cli.test_operating import Terminal
 
 BEFORE = """
 from triolet.actors import Job, Step
@@ -78,7 +80,68 @@ def test_an_upgrade_is_never_changed(cli: Cli) -> None:
     cli("upgrade", "changed_jobs.py", "--from", "1", "load=fetch")
     assert cli("upgrade", "changed_jobs.py", "--from", "1", "load=fetch").code == 0
 
-    said = cli("upgrade", "changed_jobs.py", "--from", "1")
+    said = cli("upgrade", "changed_jobs.py", "--from", "1", "--yes")
 
     assert said.code == 5
     assert "an edge is never changed" in said.err
+
+
+FORGOTTEN = (
+    "job daily of revision 2 {} revision 1: 1 node as before",
+    "  left behind: load",
+    "  new: fetch",
+)
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_dry_run_tells_what_would_be_left_behind(cli: Cli) -> None:
+    words = ["upgrade", "changed_jobs.py", "--from", "1"]
+    told = [line.format("would continue") for line in FORGOTTEN]
+
+    said = cli(*words, "--dry-run")
+    data = json.loads(cli(*words, "--dry-run", "--json").out)["data"]
+
+    assert (said.code, said.out.splitlines()) == (0, told)
+    assert data == {
+        "job": "daily",
+        "revision": "2",
+        "earlier": "1",
+        "continued": {"report": "report"},
+        "left_behind": ["load"],
+        "new": ["fetch"],
+        "registered": False,
+    }
+    assert cli("run", "changed_jobs.py").code == 3
+    assert cli(*words, "load=fetch").code == 0
+
+
+@pytest.mark.usefixtures("changed")
+def test_a_forgotten_name_is_asked_about(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["upgrade", "changed_jobs.py", "--from", "1"]
+
+    said = cli(*words)
+    assert (said.code, "add --yes" in said.err) == (8, True)
+
+    monkeypatch.setattr("sys.stdin", Terminal("no\n"))
+    said = cli(*words)
+    assert (said.code, said.out) == (8, "")
+    question = "leave load behind, with all that was done there, and begin fetch anew?"
+    assert question in said.err
+    assert cli(*words, "load=fetch").code == 0
+
+
+@pytest.mark.usefixtures("changed")
+def test_what_is_left_behind_is_told_when_somebody_agreed(cli: Cli) -> None:
+    said = cli("upgrade", "changed_jobs.py", "--from", "1", "--yes")
+
+    told = [line.format("continues") for line in FORGOTTEN]
+    assert (said.code, said.out.splitlines()) == (0, told)
+
+
+@pytest.mark.usefixtures("changed")
+def test_the_refusal_of_a_changed_job_leads_to_the_upgrade(cli: Cli) -> None:
+    said = cli("run", "changed_jobs.py")
+
+    assert (said.code, "'triolet upgrade'" in said.err) == (3, True)

@@ -146,7 +146,7 @@ async def test_a_partition_is_not_worked_on_again(store: Store, trace: Trace) ->
     await launch(store, patient)
     report = await launch(store, patient)
     assert message_of(report).startswith(
-        "step 'parts, partition 1' began in an earlier"
+        "the 1st partition of step 'parts' began in an"
     )
     assert report.failure is not None
     assert report.failure.code == "step_not_restartable"

@@ -349,7 +349,7 @@ async def test_limits_of_manager_and_worker_are_failures(
     assert work.did.count("eu") == 1
     assert statuses(store)["eu"] == "STARTING"
     messages = [one.failure and one.failure.message for one in reports]
-    assert "parts, partition 1" in str(messages[1])
+    assert "the 1st partition of step 'parts'" in str(messages[1])
     assert "'parts'" in str(messages[3])
 
 

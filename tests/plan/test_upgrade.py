@@ -12,7 +12,7 @@ from triolet.actors.plan.definition import (
     Step,
 )
 from triolet.actors.plan.job_steps import JobStep
-from triolet.actors.plan.upgrade import carried_nodes
+from triolet.actors.plan.upgrade import begun_new, carried_nodes, left_behind
 from triolet.storage.model.errors import InvalidValue
 
 from .definitions import Reader, Writer, work
@@ -86,3 +86,14 @@ def test_a_step_that_runs_a_job_keeps_its_name_and_its_job() -> None:
     assert carried(before, [FIRST, JobStep("run", other)]) == [("a", "a")]
     with pytest.raises(InvalidValue, match="renames 'run', which runs a job"):
         carried(before, [FIRST, JobStep("again", one)], run="again")
+
+
+def test_what_is_not_carried_over_is_told_without_joins_and_workers() -> None:
+    before: list[Node] = [FIRST, Split("p", [LEFT, RIGHT])]
+    after: list[Node] = [FIRST, LEFT, PartitionedStep("r", Step("w", work), work, 2)]
+    earlier, changed = (compile_job(Job("j", one)).plan for one in (before, after))
+    pairs = carried_nodes(earlier, changed, {})
+    assert (left_behind(earlier, pairs), begun_new(changed, pairs)) == (
+        ("p", "r"),
+        ("r",),
+    )
