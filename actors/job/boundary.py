@@ -26,6 +26,8 @@ MESSAGE_BYTES_MAX = 1024
 PLACE_CHARS_MAX = 128
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 SECRET_MASK = "***"
+_NO_ASYNCIO = "no running event loop"
+"""What asyncio raises when trio runs its code."""
 
 
 class OutcomeUnknown(Exception):
@@ -147,9 +149,12 @@ def _text_of(exc: BaseException) -> str:
     if isinstance(exc, SystemExit):
         return f"user code called sys.exit({exc.code!r}); return or raise instead"
     try:
-        return str(exc)
+        text = str(exc)
     except Exception as broken:
         return f"its text could not be made ({type(broken).__name__})"
+    if type(exc) is RuntimeError and text == _NO_ASYNCIO:
+        return f"{text}: if it uses asyncio, wrap it with asyncio_tasklet"
+    return text
 
 
 def _first_leaf(exc: BaseException) -> BaseException:

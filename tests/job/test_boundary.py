@@ -1,5 +1,6 @@
 """The boundary: whatever user code raises becomes a failure that may be stored."""
 
+import asyncio
 import functools
 import sys
 import threading
@@ -72,6 +73,19 @@ async def test_sys_exit_is_a_failure_that_says_so(boundary: Boundary) -> None:
     failure = caught.value.failure
     assert failure.type == "SystemExit"
     assert failure.message == ("user code called sys.exit(3); return or raise instead")
+
+
+async def test_asyncio_code_is_told_what_it_lacks(boundary: Boundary) -> None:
+    async def waits() -> None:
+        await asyncio.sleep(0.01)
+
+    with pytest.raises(ComponentFailed) as caught:
+        await boundary.call(HERE, waits)
+    assert caught.value.failure.message == (
+        "no running event loop: if it uses asyncio, wrap it with asyncio_tasklet"
+    )
+    other = await failure_of(boundary, RuntimeError("no running event loop, alas"))
+    assert other.message == "no running event loop, alas"
 
 
 async def test_cancellation_and_keyboard_interrupt_go_on(boundary: Boundary) -> None:
