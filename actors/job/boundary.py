@@ -7,7 +7,7 @@ any other: a component must not end the process that runs other people's jobs.
 import inspect
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 MESSAGE_BYTES_MAX = 1024
 PLACE_CHARS_MAX = 128
+LEAVES_MAX = 3
+"""Of the exceptions in a group, how many are named."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 SECRET_MASK = "***"
 _NO_ASYNCIO = "no running event loop"
@@ -148,6 +150,8 @@ class Boundary:
 def _text_of(exc: BaseException) -> str:
     if isinstance(exc, SystemExit):
         return f"user code called sys.exit({exc.code!r}); return or raise instead"
+    if isinstance(exc, BaseExceptionGroup):
+        return _text_of_group(exc)
     try:
         text = str(exc)
     except Exception as broken:
@@ -157,10 +161,36 @@ def _text_of(exc: BaseException) -> str:
     return text
 
 
+def _text_of_group(group: BaseExceptionGroup[BaseException]) -> str:
+    """Name the first exceptions inside, which tell more than the group does."""
+    every = list(_leaves(group))
+    named = [_leaf_text(exc) for exc in every[:LEAVES_MAX]]
+    if len(every) > LEAVES_MAX:
+        named.append(f"and {len(every) - LEAVES_MAX} more")
+    inside = "; ".join(named)
+    # A nursery's own words say nothing.
+    nursery = group.message.startswith("Exceptions from Trio nursery")
+    return inside if nursery else f"{group.message}: {inside}"
+
+
+def _leaf_text(exc: BaseException) -> str:
+    text = _text_of(exc)
+    place = place_of(exc)
+    message = f": {text}" if text else ""
+    where = "" if place is None else f" (at {place})"
+    return f"{type(exc).__name__}{message}{where}"
+
+
+def _leaves(exc: BaseException) -> Iterator[BaseException]:
+    if isinstance(exc, BaseExceptionGroup):
+        for one in exc.exceptions:
+            yield from _leaves(one)
+    else:
+        yield exc
+
+
 def _first_leaf(exc: BaseException) -> BaseException:
-    while isinstance(exc, BaseExceptionGroup):
-        exc = exc.exceptions[0]
-    return exc
+    return next(_leaves(exc))
 
 
 def is_async(function: object) -> bool:
