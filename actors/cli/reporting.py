@@ -18,7 +18,7 @@ _NEXT = {
     BatchStatus.FAILED: "to continue it, mend the cause and give the same command again",
     BatchStatus.STOPPED: "to continue it, give the same command again",
     BatchStatus.UNKNOWN: "it cannot be continued before its outcome is resolved: find "
-    "out what it did, then use 'triolet recover {}'",
+    "out what it did, then use 'triolet recover {} --reason WHY' with --mark-failed or --abandon",
 }
 
 
@@ -109,7 +109,7 @@ def _parameters(report: LaunchReport) -> str:
 
 def _next(report: LaunchReport) -> str:
     if _limited(report):
-        return "it cannot be continued: give the command with --new to run it anew"
+        return "it cannot be continued: 'triolet run ... --new' runs it anew"
     return _NEXT[report.status].format(report.execution_id)
 
 

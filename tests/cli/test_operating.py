@@ -346,6 +346,15 @@ def test_a_restart_has_the_parameters_of_the_execution(folder: Path, cli: Cli) -
     assert "parameter note = second" in shown
 
 
+def test_what_has_completed_is_not_restarted_but_run_anew(
+    folder: Path, cli: Cli
+) -> None:
+    target = put(folder, "plain")
+    assert cli("run", target).code == 0
+
+    refused(cli("restart", "1", target), 3, "use 'triolet run ... --new'")
+
+
 def test_of_two_failed_instances_the_named_one_is_restarted(
     folder: Path, cli: Cli
 ) -> None:
@@ -434,7 +443,9 @@ def test_what_is_unknown_is_left_to_an_operator(folder: Path, cli: Cli) -> None:
 
     said = cli("doctor")
 
-    assert "'triolet recover 1' with --mark-failed or --abandon" in said.out
+    assert (
+        "'triolet recover 1 --reason WHY' with --mark-failed or --abandon" in said.out
+    )
     assert cli("doctor", "--settle", "--yes").out == "there is nothing to settle\n"
 
 
@@ -447,7 +458,7 @@ def test_operators_work_on_postgresql_too(folder: Path, postgres_url: str) -> No
         return done.returncode, done.stdout + done.stderr
 
     assert said("run", f"{target}:unknowing")[0] == 6
-    assert "'triolet recover 1'" in said("doctor")[1]
+    assert "'triolet recover 1 --reason WHY'" in said("doctor")[1]
     recovering = said("recover", "1", "--mark-failed", "--reason", "x", "--yes")
     assert recovering == (0, "execution 1 is FAILED\n")
     abandoning = said("abandon", "1", "--reason", "x", "--yes")

@@ -140,15 +140,16 @@ def test_a_start_limit_is_not_answered_by_the_same_command() -> None:
     failure = evolve(FAILURE, code=limit.code, type=None, message=str(limit))
     report = evolve(COMPLETED, status=BatchStatus.FAILED, failure=failure, run=2)
     assert lines(report)[-1] == (
-        "  it cannot be continued: give the command with --new to run it anew"
+        "  it cannot be continued: 'triolet run ... --new' runs it anew"
     )
     assert "step 'load' was started once in this job instance" in str(limit)
 
 
 def test_an_unknown_outcome_names_the_command_that_resolves_it() -> None:
     report = evolve(COMPLETED, status=BatchStatus.UNKNOWN, failure=FAILURE)
-    assert lines(report)[-1].endswith("use 'triolet recover 4'")
-    assert str(OutcomeUnresolved(4)).endswith("use 'triolet recover 4'")
+    hint = "use 'triolet recover 4 --reason WHY' with --mark-failed or --abandon"
+    assert lines(report)[-1].endswith(hint)
+    assert str(OutcomeUnresolved(4)).endswith(hint)
 
 
 def test_a_failure_without_a_message_is_told_in_words_and_not_by_its_code() -> None:
