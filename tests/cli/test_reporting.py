@@ -163,6 +163,22 @@ def test_a_failure_without_a_message_is_told_in_words_and_not_by_its_code() -> N
     assert failure_text(foreign) == "never heard of [INVARIANT]"
 
 
+@pytest.mark.parametrize(
+    ("code", "head"),
+    [
+        ("tasklet_failed", "load"),
+        ("planner_failed", "the planner of 'load'"),
+        ("before_job_listener_failed", "job listener 'load'"),
+        ("after_job_listener_failed", "job listener 'load'"),
+    ],
+)
+def test_a_failure_outside_of_steps_is_not_called_by_a_bare_name(
+    code: str, head: str
+) -> None:
+    text = failure_text(evolve(FAILURE, code=code, message="no", place=None))
+    assert text == f"{head}: ValueError: no [USER_COMPONENT]"
+
+
 def test_one_thing_is_not_counted_in_the_plural() -> None:
     assert (counted(1, "item"), counted(2_000, "item")) == ("1 item", "2,000 items")
     assert counts_text(Counts(read=1, written=1, committed=1)) == (
