@@ -150,9 +150,14 @@ def _command(one: Finding) -> str:
         case Proposal.TAKE_OVER:
             return ", or 'triolet doctor --settle' closes it"
         case Proposal.LAUNCH:
-            return f", or 'triolet recover {number} --mark-failed' closes it"
+            return (
+                f", or 'triolet recover {number} --mark-failed --reason WHY' closes it"
+            )
         case Proposal.DECIDE:
-            return f": 'triolet recover {number}' with --mark-failed or --abandon"
+            return (
+                f": 'triolet recover {number} --reason WHY' with --mark-failed or "
+                "--abandon"
+            )
         case Proposal.LEAVE:
             return f"; 'triolet stop {number}' stops it"
         case Proposal.WAIT:

@@ -26,9 +26,9 @@ _NEXT = {
     BatchStatus.FAILED: "to continue it, mend the cause and give the same command again",
     BatchStatus.STOPPED: "to continue it, give the same command again",
     BatchStatus.UNKNOWN: "it cannot be continued before its outcome is resolved: find "
-    "out what it did, then use 'triolet recover {}'",
+    "out what it did, then use 'triolet recover {} --reason WHY' with --mark-failed or --abandon",
 }
-_OVER = "it cannot be continued: give the command with --new to run it anew"
+_OVER = "it cannot be continued: 'triolet run ... --new' runs it anew"
 _FOR_GOOD = {
     # The last is that of a child.
     one.code

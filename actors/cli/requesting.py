@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+from attrs import asdict
+
 from ...storage.commands.requesting import ListLaunches
 from ...storage.model.errors import InvalidValue
 from ...storage.model.launch_request import LaunchRequest, RequestStatus
+from ...storage.model.status import BatchStatus
 from ...storage.stores import MEMORY
 from ..job.enqueuing import request_to_launch
 from ..plan.arguments import parse_arguments
@@ -15,7 +18,15 @@ from .formats import instant
 from .paging import check_page, page_lines, status_of
 from .target import load_job
 
-HEAD = ["request", "job", "status", "requested (UTC)", "execution", "why"]
+HEAD = [
+    "request",
+    "job",
+    "status",
+    "requested (UTC)",
+    "execution",
+    "which is",
+    "why refused",
+]
 
 
 def enqueue(target: str, pairs: Sequence[str], url: str, *, anew: bool) -> Answer:
@@ -60,17 +71,23 @@ def list_requests(
     wanted = status_of(RequestStatus, status)
     page = ask(url, ListLaunches(job, wanted, limit, before))
     more = page.requests[-1].id if page.more else None
-    rows = [_row(one) for one in page.requests]
+    listed = list(zip(page.requests, page.outcomes, strict=True))
+    rows = [_row(one, outcome) for one, outcome in listed]
     lines = page_lines(HEAD, rows, more, "no launch requests")
-    return Answer(page.requests, lines, more=more)
+    value = [
+        {**asdict(one, recurse=False), "execution_status": outcome}
+        for one, outcome in listed
+    ]
+    return Answer(value, lines, more=more)
 
 
-def _row(one: LaunchRequest) -> list[str]:
+def _row(one: LaunchRequest, outcome: BatchStatus | None) -> list[str]:
     return [
         str(one.id),
         one.job,
         one.status.value,
         instant(one.requested_at),
         "" if one.execution_id is None else str(one.execution_id),
+        "" if outcome is None else outcome.value,
         "" if one.refusal is None else one.refusal.message,
     ]

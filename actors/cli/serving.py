@@ -13,6 +13,7 @@ from ..composition import open_runtime
 from ..job.options import RuntimeOptions
 from ..job.served_jobs import served_jobs
 from ..job.serving import MAX_RUNNING_MAX, ServedRequest
+from ..job.wording import failure_summary
 from ..plan.definition import Job
 from .answers import Answer
 from .output import complain, emit, plain
@@ -100,7 +101,10 @@ def sentence_of(one: ServedRequest) -> str:
         ending = "was ended before" if one.status is RequestStatus.DONE else HELD
         return f"{head} {ending}"
     back = f", {HELD}" if one.status is RequestStatus.REQUESTED else ""
-    return f"{head} is {one.report.status} (execution {one.report.execution_id}){back}"
+    failure = one.report.failure
+    why = "" if failure is None else f": {failure_summary(failure)}"
+    execution = one.report.execution_id
+    return f"{head} is {one.report.status} (execution {execution}){back}{why}"
 
 
 class _Notes(logging.Handler):

@@ -16,6 +16,7 @@ from ...storage.model.execution import (
     StepExecution,
 )
 from ...storage.model.lineage import lineage_of, without_lineage
+from ...storage.model.operation import Action, Operation
 from ...storage.model.parameters import JobParameter, ParameterKind
 from ...storage.model.status import BatchStatus
 from ..job.nested import RanChild
@@ -78,9 +79,27 @@ def history_lines(status: BatchStatus, history: OperatorHistory) -> Iterator[str
     if history.operations:
         yield "operations"
     for one in history.operations:
-        asked = _asked(one.actor, one.reason, one.requested_at)
-        refused = f"; refused: {one.refusal}" if one.refusal is not None else ""
-        yield f"  {one.action.value.lower()}: {asked}{refused}"
+        yield "  " + operation_text(one)
+
+
+def operation_text(one: Operation) -> str:
+    """Write what an operator asked for, what was found, and what came of it."""
+    asked = _asked(one.actor, one.reason, one.requested_at)
+    found = "" if one.prior is None else f" of {one.prior}"
+    head = f"{one.action.value.lower()}{found}"
+    if one.refusal is not None:
+        return f"{head}: {asked}; refused: {one.refusal}"
+    return f"{head}: {_effect(one)}, {asked}"
+
+
+def _effect(one: Operation) -> str:
+    if one.action is not Action.STOP:
+        same = one.result is one.prior
+        return f"{one.result} already" if same else f"now {one.result}"
+    if one.prior is BatchStatus.STOPPING:
+        return "it was stopping already"
+    active = one.prior is not None and one.prior.active
+    return "requested" if active else "nothing to stop"
 
 
 def _asked(actor: str, reason: str | None, at: int) -> str:

@@ -107,8 +107,7 @@ def _place_of(trace: TracebackType | None) -> str:
 def _named(target: str, module: ModuleType, name: str) -> object:
     if hasattr(module, name):
         return getattr(module, name)
-    jobs = list(_jobs(module))
-    close = difflib.get_close_matches(name, jobs or vars(module), 1)
+    close = difflib.get_close_matches(name, _usable(module), 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     raise TargetInvalid(target, f"it has no {name!r}{hint}")
 
@@ -121,6 +120,16 @@ def _only(target: str, module: ModuleType) -> object:
         raise TargetInvalid(target, "it has no Job; name a function with :name")
     names = ", ".join(f":{name}" for name in jobs)
     raise TargetInvalid(target, f"it has several jobs, name one: {names}")
+
+
+def _usable(module: ModuleType) -> list[str]:
+    """Name its jobs and the functions that it defines itself, not what it imports."""
+    makers = [
+        name
+        for name, one in vars(module).items()
+        if inspect.isfunction(one) and one.__module__ == module.__name__
+    ]
+    return [*_jobs(module), *makers]
 
 
 def _jobs(module: ModuleType) -> dict[str, Job]:

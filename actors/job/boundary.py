@@ -8,7 +8,7 @@ import inspect
 import logging
 import re
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -25,8 +25,12 @@ T = TypeVar("T")
 
 MESSAGE_BYTES_MAX = 1024
 PLACE_CHARS_MAX = 128
+LEAVES_MAX = 3
+"""Of the exceptions in a group, how many are named."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 SECRET_MASK = "***"
+_NO_ASYNCIO = "no running event loop"
+"""What asyncio raises when trio runs its code."""
 
 
 class OutcomeUnknown(Exception):
@@ -165,16 +169,47 @@ class Boundary:
 def _text_of(exc: BaseException) -> str:
     if isinstance(exc, SystemExit):
         return f"user code called sys.exit({exc.code!r}); return or raise instead"
+    if isinstance(exc, BaseExceptionGroup):
+        return _text_of_group(exc)
     try:
-        return str(exc)
+        text = str(exc)
     except Exception as broken:
         return f"its text could not be made ({type(broken).__name__})"
+    if type(exc) is RuntimeError and text == _NO_ASYNCIO:
+        return f"{text}: if it uses asyncio, wrap it with asyncio_tasklet"
+    return text
+
+
+def _text_of_group(group: BaseExceptionGroup[BaseException]) -> str:
+    """Name the first exceptions inside, which tell more than the group does."""
+    every = list(_leaves(group))
+    named = [_leaf_text(exc) for exc in every[:LEAVES_MAX]]
+    if len(every) > LEAVES_MAX:
+        named.append(f"and {len(every) - LEAVES_MAX} more")
+    inside = "; ".join(named)
+    # A nursery's own words say nothing.
+    nursery = group.message.startswith("Exceptions from Trio nursery")
+    return inside if nursery else f"{group.message}: {inside}"
+
+
+def _leaf_text(exc: BaseException) -> str:
+    text = _text_of(exc)
+    place = place_of(exc)
+    message = f": {text}" if text else ""
+    where = "" if place is None else f" (at {place})"
+    return f"{type(exc).__name__}{message}{where}"
+
+
+def _leaves(exc: BaseException) -> Iterator[BaseException]:
+    if isinstance(exc, BaseExceptionGroup):
+        for one in exc.exceptions:
+            yield from _leaves(one)
+    else:
+        yield exc
 
 
 def _first_leaf(exc: BaseException) -> BaseException:
-    while isinstance(exc, BaseExceptionGroup):
-        exc = exc.exceptions[0]
-    return exc
+    return next(_leaves(exc))
 
 
 def is_async(function: object) -> bool:

@@ -6,7 +6,6 @@ _RAISED_BY = {
     "tasklet_failed": "the tasklet",
     "write_failed": "the write function",
     "decider_failed": "the decider",
-    "planner_failed": "the planner",
     "parameters_failed": "the function of its parameters",
     "factory_failed": "the factory",
     "before_step_listener_failed": "the listener",
@@ -18,6 +17,11 @@ _RAISED_BY = {
     "writer_open_failed": "the writer as it was opened",
     "writer_failed": "the writer",
     "writer_close_failed": "the writer as it was closed",
+}
+_NOT_A_STEP = {
+    "before_job_listener_failed": "job listener",
+    "after_job_listener_failed": "job listener",
+    "planner_failed": "the planner of",
 }
 _HAPPENED = {"owner_died": "the process that ran it has died"}
 
@@ -33,8 +37,12 @@ def failure_text(failure: Failure) -> str:
 
 def failure_summary(failure: Failure) -> str:
     """Say where something failed and why, and no more."""
-    where = f"{failure.where}: " if failure.where else ""
-    return f"{where}{_what(failure)}"
+    if not failure.where:
+        return _what(failure)
+    # A bare name is that of a step.
+    role = _NOT_A_STEP.get(failure.code)
+    where = failure.where if role is None else f"{role} {failure.where!r}"
+    return f"{where}: {_what(failure)}"
 
 
 def _what(failure: Failure) -> str:

@@ -24,7 +24,7 @@ class StepNotRestartable:
         """Say in one sentence what is wrong, where, and how to mend it."""
         return (
             f"step {self.node!r} began in an earlier attempt, is {self.status} and not "
-            "restartable: run the job anew with --new (anew=True)"
+            "restartable: run the job anew with 'triolet run ... --new' (anew=True)"
         )
 
 
@@ -41,8 +41,9 @@ class VisitLimitReached:
         times = "once" if self.limit == 1 else f"{self.limit} times"
         return (
             f"the flow has come to {self.node!r} {times}, which is its visit_limit, and "
-            "leads there again: run the job anew with --new (anew=True); a higher limit "
-            "is a changed definition, which only a new instance takes"
+            "leads there again: run the job anew with 'triolet run ... --new' "
+            "(anew=True); a higher limit is a changed definition, which only a new "
+            "instance takes"
         )
 
 

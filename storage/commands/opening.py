@@ -131,7 +131,8 @@ class InstanceComplete(Rejection):
         return (
             f"job {self.job!r} has completed with these parameters at "
             f"{_when(self.ended_at)} (execution {self.execution_id}); to run it anew "
-            "use --new (anew=True), or give it other identifying parameters"
+            "use 'triolet run ... --new' (anew=True), or give it other identifying "
+            "parameters"
         )
 
 
@@ -146,7 +147,8 @@ class InstanceAbandoned(Rejection):
     def __str__(self) -> str:
         return (
             f"job {self.job!r} was abandoned with these parameters (execution "
-            f"{self.execution_id}); to run it anew use --new (anew=True)"
+            f"{self.execution_id}); to run it anew use 'triolet run ... --new' "
+            "(anew=True)"
         )
 
 
@@ -162,7 +164,8 @@ class NotRestartable(Rejection):
         """Say in one sentence what is wrong, where, and how to mend it."""
         return (
             f"job {self.job!r} is not restartable, and execution {self.execution_id} did "
-            "not complete: to run it anew with these parameters use --new (anew=True)"
+            "not complete: to run it anew with these parameters use "
+            "'triolet run ... --new' (anew=True)"
         )
 
 
@@ -196,7 +199,8 @@ class OutcomeUnresolved(Rejection):
         return (
             f"the outcome of execution {self.execution_id} is UNKNOWN and must be "
             "resolved before this job instance can run again: find out what it did, "
-            f"then use 'triolet recover {self.execution_id}'"
+            f"then use 'triolet recover {self.execution_id} --reason WHY' with "
+            "--mark-failed or --abandon"
         )
 
 
@@ -235,8 +239,8 @@ class IncompatibleDefinition(Rejection):
         return (
             f"the definition of job {self.job!r} has changed since execution "
             f"{self.execution_id}, which is to be continued: {what}. Restore it, let "
-            "the changed one continue it with 'triolet upgrade', or run anew with --new "
-            "(anew=True)"
+            "the changed one continue it with 'triolet upgrade', or run anew with "
+            "'triolet run ... --new' (anew=True)"
         )
 
 

@@ -15,6 +15,7 @@ from ..model.execution import COUNT_MAX
 from ..model.launch_request import LaunchRefusal, LaunchRequest, RequestStatus
 from ..model.names import NameKind, check_name
 from ..model.parameters import ParameterSet
+from ..model.status import BatchStatus
 from .command import Command, Question
 from .ownership import OwnerFacts
 from .questions import PAGE_MAX
@@ -161,6 +162,8 @@ class LaunchPage:
 
     requests: tuple[LaunchRequest, ...]
     more: bool
+    outcomes: tuple[BatchStatus | None, ...]
+    """How the execution of each request stands; None when none has begun."""
 
 
 @error

@@ -57,8 +57,9 @@ class StartLimitReached(Rejection):
         times = "once" if self.limit == 1 else f"{self.limit} times"
         return (
             f"step {self.node!r} was started {times} in this job instance "
-            "already, which is its start_limit: run the job anew with --new (anew=True); "
-            "a higher limit is a changed definition, which only a new instance takes"
+            "already, which is its start_limit: run the job anew with "
+            "'triolet run ... --new' (anew=True); a higher limit is a changed "
+            "definition, which only a new instance takes"
         )
 
 

@@ -131,4 +131,14 @@ def list_launches(tables: Tables, question: ListLaunches, now: int) -> LaunchPag
         and question.status in (None, one.status)
         and (question.before is None or one.id < question.before)
     ]
-    return LaunchPage(tuple(found[: question.limit]), len(found) > question.limit)
+    shown = tuple(found[: question.limit])
+    return LaunchPage(
+        shown,
+        len(found) > question.limit,
+        tuple(
+            None
+            if one.execution_id is None
+            else tables.executions[one.execution_id].record.status
+            for one in shown
+        ),
+    )

@@ -94,16 +94,25 @@ ORDER BY 1
 """
 
 
+NAMED_MAX = 3
+"""Of missing privileges."""
+
+
 def _check_privileges(wire: Wire, query: str) -> Waits[None]:
     (role, missing) = yield from wire.exchange(
         [("SELECT current_user::text", ()), (query, ())]
     )
     if missing.rows:
-        lacks = listed(row[0] for row in missing.rows)
         raise StoreUnusable(
-            f"the PostgreSQL role {role.rows[0][0]!r} lacks {lacks}: an owner of the "
-            "schema can grant it"
+            f"the PostgreSQL role {role.rows[0][0]!r} lacks "
+            f"{_shortened([str(row[0]) for row in missing.rows])}: an owner of the "
+            "schema can grant it, as docs/postgres.md tells"
         )
+
+
+def _shortened(rights: list[str]) -> str:
+    left = len(rights) - NAMED_MAX
+    return listed(rights if left <= 0 else [*rights[:NAMED_MAX], f"{left} more"])
 
 
 def migrate(wire: Wire) -> Waits[tuple[int, int]]:

@@ -19,8 +19,9 @@ from ..commands.requesting import (
     claimed,
     free_of,
 )
+from ..model.status import BatchStatus
 from . import ownership
-from .rows import REQUEST, request_of
+from .rows import REQUEST, REQUEST_AND_OUTCOME, request_of
 from .session import Session, Value
 
 INSERT_REQUEST = (
@@ -177,9 +178,13 @@ def list_launches(db: Session, question: ListLaunches, now: int) -> Waits[Launch
         wanted.append(("r.id <", question.before))
     where = " AND ".join(f"{one} ${at}" for at, (one, _) in enumerate(wanted, 1))
     rows = yield from db.fetch(
-        f"{REQUEST} WHERE {where or 'TRUE'} "
+        f"{REQUEST_AND_OUTCOME} WHERE {where or 'TRUE'} "
         f"ORDER BY r.id DESC LIMIT ${len(wanted) + 1}",
         (*(value for _, value in wanted), question.limit + 1),
     )
-    found = [request_of(row) for row in rows]
-    return LaunchPage(tuple(found[: question.limit]), len(found) > question.limit)
+    shown = rows[: question.limit]
+    return LaunchPage(
+        tuple(map(request_of, shown)),
+        len(rows) > question.limit,
+        tuple(None if row[-1] is None else BatchStatus(row[-1]) for row in shown),
+    )

@@ -80,10 +80,14 @@ FROM triolet.operator_request o
 """
 
 
-REQUEST = """
-SELECT r.id, r.job, r.parameters, r.anew, r.status, r.requested_at, r.owner_id,
+_REQUEST_COLUMNS = """
+r.id, r.job, r.parameters, r.anew, r.status, r.requested_at, r.owner_id,
     r.claimed_at, r.execution_id, r.ended_at, r.refusal
-FROM triolet.launch_request r
+"""
+REQUEST = f"SELECT {_REQUEST_COLUMNS} FROM triolet.launch_request r"
+REQUEST_AND_OUTCOME = f"""
+SELECT {_REQUEST_COLUMNS}, e.status FROM triolet.launch_request r
+LEFT JOIN triolet.execution e ON e.id = r.execution_id
 """
 
 
@@ -228,7 +232,7 @@ def operation_of(row: Row) -> Operation:
 
 
 def request_of(row: Row) -> LaunchRequest:
-    """Make the record of a row of REQUEST."""
+    """Make the record of a row of REQUEST, or of REQUEST_AND_OUTCOME."""
     return LaunchRequest(
         id=row[0],
         job=row[1],

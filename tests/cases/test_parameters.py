@@ -147,7 +147,10 @@ def test_the_command_line_gives_the_same_answer_as_the_library(
     run = "run", "jobs.py:job"
     assert command(*run) == 0
     assert command(*run) == 3
-    assert "to run it anew use --new (anew=True)" in capsys.readouterr().err
+    assert (
+        "to run it anew use 'triolet run ... --new' (anew=True)"
+        in capsys.readouterr().err
+    )
     words = [f"p{number}:int={number}" for number in range(6)]
     assert command(*run, *words) == 0
     assert command(*run, *reversed(words)) == 3

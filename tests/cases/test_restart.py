@@ -81,7 +81,7 @@ async def test_a_completed_instance_says_when_it_completed_and_how_to_run_it_ane
     text = str(caught.value)
     assert f"(execution {report.execution_id})" in text
     assert " UTC " in text
-    assert "--new (anew=True)" in text
+    assert "--new' (anew=True)" in text
     assert world.count() == before
     assert trace.calls == ["a"]
 

@@ -87,7 +87,7 @@ def test_a_visit_too_many_needs_a_new_run(cli: Cli) -> None:
 
     assert said.code == 11
     assert "the flow has come to 'poll' 2 times" in said.err
-    assert "it cannot be continued: give the command with --new" in said.out
+    assert "it cannot be continued: 'triolet run ... --new'" in said.out
     assert cli("run", "laps.py:polling").code == 11
 
 

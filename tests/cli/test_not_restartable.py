@@ -45,7 +45,7 @@ drained = beside("drained", Step("b", work), Step("c", fails), on_failure="drain
 asked = beside("asked", Step("b", work), Decision("d", fails, then={"*": FAIL}),
     on_failure="drain_siblings")
 """
-OVER = "  it cannot be continued: give the command with --new to run it anew"
+OVER = "  it cannot be continued: 'triolet run ... --new' runs it anew"
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,8 @@ def test_a_preview_tells_of_a_partition_that_must_not_run_again(cli: Cli) -> Non
     )
     assert end == (
         "and end FAILED: the 2nd partition of step 'cards' began in an earlier attempt, "
-        "is FAILED and not restartable: run the job anew with --new (anew=True)"
+        "is FAILED and not restartable: run the job anew with 'triolet run ... --new' "
+        "(anew=True)"
     )
     assert "the 2nd partition of step 'cards'" in cli("run", "once_jobs.py:parts").err
 

@@ -74,6 +74,7 @@ def test_a_running_job_is_stopped_from_another_process(folder: Path, cli: Cli) -
     assert (said.code, said.out) == (0, "execution 1 is STOPPED\n")
     assert ended(child)[0] == 12
     assert audit(folder) == [("STOP", getpass.getuser(), "too slow", "APPLIED")]
+    assert "  stop of STARTED: requested, by " in cli("show", "1").out
     (folder / "go").touch()
     assert cli("run", target).code == 0
 
@@ -99,6 +100,7 @@ def test_what_has_ended_needs_no_stop(folder: Path, cli: Cli) -> None:
         "execution 1 is FAILED: there is nothing to stop\n",
     )
     assert cli("stop", "1", "--wait").out == "execution 1 is FAILED\n"
+    assert "  stop of FAILED: nothing to stop, by " in cli("show", "1").out
 
 
 def test_nobody_takes_in_the_stop_of_a_dead_process(folder: Path, cli: Cli) -> None:
@@ -131,6 +133,9 @@ def test_what_failed_is_abandoned_for_good(folder: Path, cli: Cli) -> None:
     assert (said.code, said.out) == (0, "execution 1 is ABANDONED\n")
     refused(cli("run", target), 3, "abandoned")
     assert cli("abandon", "1", "--reason", "again").code == 0
+    shown = cli("show", "1").out
+    assert "  abandon of FAILED: now ABANDONED, by " in shown
+    assert "  abandon of ABANDONED: ABANDONED already, by " in shown
 
 
 def test_nothing_is_abandoned_without_a_yes(
@@ -220,7 +225,9 @@ def test_what_failed_is_not_recovered(folder: Path, cli: Cli) -> None:
     said = cli("recover", "1", "--mark-failed", "--reason", "x", "--yes")
 
     refused(said, 3, "FAILED", "what is allowed now is restart and abandon")
-    assert "refused: execution 1 is FAILED" in cli("show", "1").out
+    shown = cli("show", "1").out
+    assert "  recover of FAILED: by " in shown
+    assert "refused: execution 1 is FAILED" in shown
 
 
 def test_what_runs_is_not_recovered(folder: Path, cli: Cli) -> None:
@@ -339,6 +346,15 @@ def test_a_restart_has_the_parameters_of_the_execution(folder: Path, cli: Cli) -
     assert "parameter note = second" in shown
 
 
+def test_what_has_completed_is_not_restarted_but_run_anew(
+    folder: Path, cli: Cli
+) -> None:
+    target = put(folder, "plain")
+    assert cli("run", target).code == 0
+
+    refused(cli("restart", "1", target), 3, "use 'triolet run ... --new'")
+
+
 def test_of_two_failed_instances_the_named_one_is_restarted(
     folder: Path, cli: Cli
 ) -> None:
@@ -427,7 +443,9 @@ def test_what_is_unknown_is_left_to_an_operator(folder: Path, cli: Cli) -> None:
 
     said = cli("doctor")
 
-    assert "'triolet recover 1' with --mark-failed or --abandon" in said.out
+    assert (
+        "'triolet recover 1 --reason WHY' with --mark-failed or --abandon" in said.out
+    )
     assert cli("doctor", "--settle", "--yes").out == "there is nothing to settle\n"
 
 
@@ -440,7 +458,7 @@ def test_operators_work_on_postgresql_too(folder: Path, postgres_url: str) -> No
         return done.returncode, done.stdout + done.stderr
 
     assert said("run", f"{target}:unknowing")[0] == 6
-    assert "'triolet recover 1'" in said("doctor")[1]
+    assert "'triolet recover 1 --reason WHY'" in said("doctor")[1]
     recovering = said("recover", "1", "--mark-failed", "--reason", "x", "--yes")
     assert recovering == (0, "execution 1 is FAILED\n")
     abandoning = said("abandon", "1", "--reason", "x", "--yes")

@@ -140,15 +140,16 @@ def test_a_start_limit_is_not_answered_by_the_same_command() -> None:
     failure = evolve(FAILURE, code=limit.code, type=None, message=str(limit))
     report = evolve(COMPLETED, status=BatchStatus.FAILED, failure=failure, run=2)
     assert lines(report)[-1] == (
-        "  it cannot be continued: give the command with --new to run it anew"
+        "  it cannot be continued: 'triolet run ... --new' runs it anew"
     )
     assert "step 'load' was started once in this job instance" in str(limit)
 
 
 def test_an_unknown_outcome_names_the_command_that_resolves_it() -> None:
     report = evolve(COMPLETED, status=BatchStatus.UNKNOWN, failure=FAILURE)
-    assert lines(report)[-1].endswith("use 'triolet recover 4'")
-    assert str(OutcomeUnresolved(4)).endswith("use 'triolet recover 4'")
+    hint = "use 'triolet recover 4 --reason WHY' with --mark-failed or --abandon"
+    assert lines(report)[-1].endswith(hint)
+    assert str(OutcomeUnresolved(4)).endswith(hint)
 
 
 def test_a_failure_without_a_message_is_told_in_words_and_not_by_its_code() -> None:
@@ -160,6 +161,22 @@ def test_a_failure_without_a_message_is_told_in_words_and_not_by_its_code() -> N
     )
     foreign = Failure(FailureCategory.INVARIANT, 1, "never_heard_of")
     assert failure_text(foreign) == "never heard of [INVARIANT]"
+
+
+@pytest.mark.parametrize(
+    ("code", "head"),
+    [
+        ("tasklet_failed", "load"),
+        ("planner_failed", "the planner of 'load'"),
+        ("before_job_listener_failed", "job listener 'load'"),
+        ("after_job_listener_failed", "job listener 'load'"),
+    ],
+)
+def test_a_failure_outside_of_steps_is_not_called_by_a_bare_name(
+    code: str, head: str
+) -> None:
+    text = failure_text(evolve(FAILURE, code=code, message="no", place=None))
+    assert text == f"{head}: ValueError: no [USER_COMPONENT]"
 
 
 def test_one_thing_is_not_counted_in_the_plural() -> None:

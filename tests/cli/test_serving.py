@@ -44,6 +44,23 @@ def test_a_request_is_made_served_and_listed(folder: Path, cli: Cli) -> None:
     assert more.endswith("there are more: add --before 3\n")
 
 
+def test_a_job_that_failed_is_told_and_listed_as_such(folder: Path, cli: Cli) -> None:
+    target = put(folder, "ends") + ":raising"
+    cli("enqueue", target)
+
+    said = cli("serve", target, "--once")
+
+    assert said.out.splitlines()[0] == (
+        "request 1: job raising is FAILED (execution 1): work: ValueError: "
+        "no such ledger"
+    )
+    head, row = cli("requests").out.splitlines()
+    assert "execution  which is" in head
+    assert row.split()[-2:] == ["1", "FAILED"]
+    (listed,) = json.loads(cli("requests", "--json").out)["data"]
+    assert (listed["status"], listed["execution_status"]) == ("DONE", "FAILED")
+
+
 def test_both_speak_json(folder: Path, cli: Cli) -> None:
     target = put(folder, "plain")
     asked = json.loads(cli("enqueue", target, "--json").out)

@@ -72,6 +72,20 @@ def test_what_is_wrong_with_a_target_is_said(
     assert str(caught.value).startswith(f"cannot use {target!r}: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("OnStob", ""), ("mak", "; did you mean 'make'?"), ("jub", "")],
+)
+def test_what_a_module_imports_is_not_proposed(
+    folder: Path, name: str, hint: str
+) -> None:
+    source = "from triolet.actors import *\ndef make(): return Job('x', [])\n"
+    (folder / "maker_jobs.py").write_text(source, encoding="utf-8")
+    with pytest.raises(TargetInvalid) as caught:
+        load_job(f"maker_jobs.py:{name}")
+    assert str(caught.value).endswith(f"it has no {name!r}{hint}")
+
+
 def test_a_job_with_two_names_is_one_job(folder: Path) -> None:
     path = folder / put(folder, "plain")
     path.write_text(path.read_text() + "again = job\n")

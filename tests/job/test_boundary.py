@@ -1,5 +1,6 @@
 """The boundary: whatever user code raises becomes a failure that may be stored."""
 
+import asyncio
 import functools
 import sys
 import threading
@@ -74,6 +75,19 @@ async def test_sys_exit_is_a_failure_that_says_so(boundary: Boundary) -> None:
     assert failure.message == ("user code called sys.exit(3); return or raise instead")
 
 
+async def test_asyncio_code_is_told_what_it_lacks(boundary: Boundary) -> None:
+    async def waits() -> None:
+        await asyncio.sleep(0.01)
+
+    with pytest.raises(ComponentFailed) as caught:
+        await boundary.call(HERE, waits)
+    assert caught.value.failure.message == (
+        "no running event loop: if it uses asyncio, wrap it with asyncio_tasklet"
+    )
+    other = await failure_of(boundary, RuntimeError("no running event loop, alas"))
+    assert other.message == "no running event loop, alas"
+
+
 async def test_cancellation_and_keyboard_interrupt_go_on(boundary: Boundary) -> None:
     for exc in (cancelled(), KeyboardInterrupt()):
         assert await raised(boundary, exc) is exc
@@ -83,8 +97,32 @@ async def test_a_group_of_ordinary_errors_is_a_failure(boundary: Boundary) -> No
     group = ExceptionGroup("two at once", [ValueError("a"), KeyError("b")])
     failure = await failure_of(boundary, group)
     assert failure.type == "ExceptionGroup"
-    assert failure.message is not None
-    assert "two at once" in failure.message
+    assert failure.message == "two at once: ValueError: a; KeyError: 'b'"
+
+
+async def test_the_group_of_a_nursery_names_what_is_inside(boundary: Boundary) -> None:
+    async def child(message: str) -> None:
+        raising(ValueError(message))
+
+    async def work(count: int) -> None:
+        async with trio.open_nursery() as outer, trio.open_nursery() as nursery:
+            outer.start_soon(trio.lowlevel.checkpoint)
+            for _ in range(count):
+                nursery.start_soon(child, "bad row")
+
+    bad = (
+        f"ValueError: bad row (at test_boundary.py, "
+        f"line {raising.__code__.co_firstlineno + 1})"
+    )
+    for count, message in (
+        (1, bad),
+        (2, f"{bad}; {bad}"),
+        (5, f"{bad}; {bad}; {bad}; and 2 more"),
+    ):
+        with pytest.raises(ComponentFailed) as caught:
+            await boundary.call(HERE, work, count)
+        assert caught.value.failure.type == "ExceptionGroup"
+        assert caught.value.failure.message == message
 
 
 async def test_a_cancellation_inside_a_group_is_taken_out(boundary: Boundary) -> None:

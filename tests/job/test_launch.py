@@ -159,7 +159,7 @@ async def test_a_completed_instance_is_not_run_again(
     assert isinstance(error, InstanceComplete)
     assert error.execution_id == 1
     assert "2025-12-01 12:00:00 UTC (execution 1)" in str(error)
-    assert "--new (anew=True)" in str(error)
+    assert "--new' (anew=True)" in str(error)
     assert trace.calls == ["a"]
 
 
@@ -433,7 +433,9 @@ async def test_a_higher_start_limit_is_taken_by_a_new_instance_only(
     await launch(store, single(failing, start_limit=1))
     limited = await launch(store, single(failing, start_limit=1))
     assert limited.failure is not None
-    assert "run the job anew with --new" in (limited.failure.message or "")
+    assert "run the job anew with 'triolet run ... --new" in (
+        limited.failure.message or ""
+    )
     higher = single(trace.work("work"), start_limit=2)
     assert isinstance(await refusal(store, higher), IncompatibleDefinition)
     report = await launch(store, higher, anew=True)

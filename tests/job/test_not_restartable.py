@@ -47,7 +47,7 @@ async def test_a_job_that_failed_is_not_launched_again(
     error = await refusal(store, patient)
     assert isinstance(error, NotRestartable)
     assert (error.job, error.execution_id, error.code) == ("demo", 1, "not_restartable")
-    assert "--new (anew=True)" in str(error)
+    assert "--new' (anew=True)" in str(error)
     assert exit_of(error) == 3
     assert trace.calls == ["work"]
 
@@ -106,7 +106,7 @@ async def test_a_step_that_did_not_complete_fails_the_job_in_the_next_attempt(
         report = await launch(store, patient)
         assert message_of(report) == (
             "step 'once' began in an earlier attempt, is FAILED and not restartable: "
-            "run the job anew with --new (anew=True)"
+            "run the job anew with 'triolet run ... --new' (anew=True)"
         )
         assert report.failure is not None
         assert report.failure.code == "step_not_restartable"

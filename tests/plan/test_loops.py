@@ -104,8 +104,8 @@ def test_a_visit_too_many_fails_the_job() -> None:
     assert (end.failure.code, end.failure.where) == ("visit_limit_reached", "a")
     assert end.failure.message == (
         "the flow has come to 'a' 2 times, which is its visit_limit, and leads there "
-        "again: run the job anew with --new (anew=True); a higher limit is a changed "
-        "definition, which only a new instance takes"
+        "again: run the job anew with 'triolet run ... --new' (anew=True); a higher "
+        "limit is a changed definition, which only a new instance takes"
     )
     assert attempt.trail[-2:] == ["run b", "ask d 2"]
 

@@ -29,6 +29,7 @@ from triolet.storage.model.parameters import (
     ParameterSet,
     parameters_of,
 )
+from triolet.storage.model.status import BatchStatus
 
 REFUSAL = LaunchRefusal("instance_complete", "it has completed")
 EVENING = parameters_of({"day": "evening", "limit": -7, "full": True})
@@ -255,3 +256,15 @@ def test_requests_are_listed_newest_first(client: Client) -> None:
     assert ([one.id for one in page.requests], page.more) == ([1], False)
     page = client.ask(ListLaunches(JOB, RequestStatus.REQUESTED))
     assert [one.id for one in page.requests] == [3]
+
+
+def test_a_listed_request_tells_how_its_execution_stands(client: Client) -> None:
+    owner = client.owner()
+    for _ in range(2):
+        ask(client, JOB)
+    claim(client, owner, limit=1)
+    client.open(owner_id=owner, request_id=1)
+
+    page = client.ask(ListLaunches())
+
+    assert page.outcomes == (None, BatchStatus.STARTED)

@@ -116,4 +116,5 @@ def test_starting_pytest_imports_neither_trio_nor_the_library() -> None:
     )
     output = subprocess.check_output([sys.executable, "-c", script], text=True)
     face = "triolet.actors.testing"
-    assert set(output.split()) == {"triolet", "triolet.actors", face, f"{face}.plugin"}
+    faces = {"triolet", "triolet.actors", "triolet.storage", face}
+    assert set(output.split()) == {*faces, "triolet.storage.faces", f"{face}.plugin"}
