@@ -1,12 +1,14 @@
 """The time that a step or a job has, and what is done when it is over."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import inf
 
 import trio
 
 MICROS = 1_000_000
+NO_LIMIT = nullcontext()
+"""Around what may take as long as it takes."""
 
 
 def deadline_of(timeout: float | None, began: float, spent: int) -> float:

@@ -66,7 +66,7 @@ from .step import (
     still_running,
     unknown,
 )
-from .timing import deadline_of, time_limit
+from .timing import NO_LIMIT, deadline_of, time_limit
 
 log = logging.getLogger("triolet.job")
 
@@ -318,12 +318,14 @@ class Walk:
             )
         running = StepRun(step, row, work, ctx, self._environment, self._scope)
         self._running, self._step = running, step
-        limit = time_limit(
-            self._environment.nursery,
-            deadline_of(step.timeout, began, row.spent),
-            running.expire,
-            partial(self._outlast, running),
-        )
+        limit: AbstractContextManager[None] = NO_LIMIT
+        if step.timeout is not None:
+            limit = time_limit(
+                self._environment.nursery,
+                deadline_of(step.timeout, began, row.spent),
+                running.expire,
+                partial(self._outlast, running),
+            )
         within = logs.step_id.set(row.step_id)
         try:
             with limit, self._watched(step.id, row.step_id):

@@ -110,7 +110,8 @@ class JobTraversal(Traversal):
 
     def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
         step = super()._next_step(node, inherit)
-        return evolve(step, starting=self._starting(node))
+        starting = self._starting(node)
+        return step if step.starting is starting else evolve(step, starting=starting)
 
     def expire(self, failure: Failure) -> None:
         """End before the next node begins, and as FAILED: the job's time is over."""
