@@ -60,12 +60,15 @@ async def _complete(runtime: Runtime, number: int) -> None:
 async def _work(runtime: Runtime, folder: Path, slot: int) -> None:
     file = folder / f"slot-{slot}"
     number = int(file.read_text()) if file.exists() else slot
-    while not (folder / "stop").exists():
+    stopped = False
+    while not stopped:
+        # One that an earlier process left is completed, also when all is to stop.
         await _complete(runtime, number)
         number += SLOTS
         # A kill must not leave half a number.
         file.with_suffix(".new").write_text(str(number))
         file.with_suffix(".new").rename(file)
+        stopped = (folder / "stop").exists()
 
 
 async def main(url: str, folder: Path, slots: list[int]) -> None:
