@@ -1,8 +1,7 @@
 """Tells of a job's code that keeps the event loop to itself for long.
 
 Meanwhile nothing else on the loop runs: no other job, no stop, no heartbeat. No thread
-watches: the loop itself says when a task ends its turn, while jobs run. That costs about
-half a microsecond for each turn, most of it trio's own call.
+watches: the loop itself says when a task ends its turn, while jobs run.
 """
 
 import logging
