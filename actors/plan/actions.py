@@ -10,8 +10,8 @@ from ...storage.model.status import BatchStatus
 from .plan import DecisionNode, PartitionedNode, SplitNode, StepNode
 
 if TYPE_CHECKING:
+    from .branch_traversal import BranchTraversal
     from .partitioned import PartitionTraversal
-    from .traversal import BranchTraversal
 
 
 @define(eq=False)

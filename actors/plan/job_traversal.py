@@ -9,12 +9,12 @@ from ...storage.model.execution import Failure, NodeTarget
 from ...storage.model.status import BatchStatus
 from .actions import Action, Conclude, Finished, Overridden, StepResult
 from .attempt import Attempt
+from .branch_traversal import Forking
 from .draft import Draft, next_step
 from .failures import FlowFailures, VisitLimitReached
 from .history import History
 from .plan import Plan, PlanNode, StepNode, visit_limit_of
 from .stepping import exit_of
-from .traversal import Traversal
 from .visits import Visits
 
 
@@ -33,7 +33,7 @@ def entry_step(plan: Plan, *, heard: bool = False) -> NextStep | None:
     return evolve(first, starting=True) if heard and plan.one_step else first
 
 
-class JobTraversal(Traversal):
+class JobTraversal(Forking):
     """One attempt's way through a plan; it ends with `Finished`.
 
     Also answers `Conclude`, with `concluded`. An attempt that is `refused` or

@@ -29,6 +29,7 @@ from .actions import (
     StepReport,
     StepResult,
 )
+from .branch_traversal import BranchTraversal
 from .definition import FailurePolicy
 from .job_traversal import JobTraversal
 from .partitioned import PartitionTraversal
@@ -41,7 +42,7 @@ from .plan import (
     target_text,
 )
 from .stepping import Stepping
-from .traversal import BranchTraversal, Traversal
+from .traversal import Traversal
 
 _SUCCESS = StepResult(status=BatchStatus.COMPLETED, exit_code=ExitCode.COMPLETED)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from triolet.actors.plan.actions import Decide, RunSplit, RunStep
+from triolet.actors.plan.branch_traversal import BranchTraversal
 from triolet.actors.plan.definition import (
     COMPLETE,
     FAIL,
@@ -13,7 +14,6 @@ from triolet.actors.plan.definition import (
     PartitionedStep,
     Split,
 )
-from triolet.actors.plan.traversal import BranchTraversal
 from triolet.storage.model.execution import NodeTarget, Terminal
 from triolet.storage.model.status import BatchStatus
 
