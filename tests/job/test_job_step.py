@@ -625,3 +625,37 @@ async def test_a_child_that_was_taken_over_alone_fails_its_step(store: Store) ->
         "process any more"
     )
     assert (await launch(store, outer)).status is BatchStatus.COMPLETED
+
+
+async def test_a_step_whose_time_is_over_fails_and_stops_its_child(
+    trace: Trace, autojump_clock: trio.testing.MockClock
+) -> None:
+    store = Store(clock=trio_clock)
+
+    async def wait(ctx: StepContext) -> None:
+        await trio.sleep(3600)
+
+    inner = child(trace.step("a"), Step("wait", wait))
+    report = await launch(store, job(JobStep("run", inner, timeout=60)))
+    assert report.failure is not None
+    assert report.failure.code == "step_timed_out"
+    assert trio.current_time() < 120
+    statuses = [one.status for one in store.executions]
+    assert statuses == [BatchStatus.FAILED, BatchStatus.STOPPED]
+    assert trace.calls == ["a"]
+
+
+async def test_each_visit_of_a_step_has_a_child_of_its_own(
+    store: Store, trace: Trace
+) -> None:
+    def again(ctx: DeciderContext) -> str:
+        return "YES" if ctx.visit < 3 else "NO"
+
+    inner = child(trace.step("a"))
+    way = Decision("again", again, then={"YES": "run", "NO": COMPLETE})
+    report = await launch(store, job(JobStep("run", inner, visit_limit=5), way))
+    assert report.status is BatchStatus.COMPLETED
+    assert trace.calls == ["a"] * 3
+    found = [one for one in lineages(store) if one is not None]
+    assert [one.visit for one in found] == [1, 2, 3]
+    assert len(set(instances(store))) == 4
