@@ -1,7 +1,6 @@
 """Failures of other systems where work is submitted to running programs."""
 
 import random
-import threading
 from collections import Counter
 from functools import partial
 
@@ -27,6 +26,7 @@ from triolet.actors import (
     StepContext,
     open_runtime,
 )
+from triolet.actors.testing import leftovers
 
 NUMBER = Parameter("number", int, default=0)
 CYCLES = 200
@@ -75,7 +75,7 @@ async def test_serving_starts_and_stops_quietly_and_loses_no_request(
         runs[int(str(ctx.parameters["number"]))] += 1
 
     job = Job("due", [Step("work", work)], parameters=[NUMBER])
-    threads = threading.active_count()
+    threads = leftovers.threads()
     asked = 0
     for _ in range(CYCLES):
         async with running(store) as runtime, trio.open_nursery() as nursery:
@@ -101,7 +101,7 @@ async def test_serving_starts_and_stops_quietly_and_loses_no_request(
     assert sorted(runs) == list(range(1, asked + 1))
     completed = [one for one in store.executions if one.status == "COMPLETED"]
     assert len(completed) == asked
-    assert threading.active_count() == threads
+    leftovers.refuse_threads(threads)
     assert [one.getMessage() for one in caplog.records if one.levelno >= 30] == []
 
 
