@@ -300,12 +300,12 @@ def _given_up(deadline: float, state: tenacity.RetryCallState) -> bool:
 
 
 def _transactions(asks: Sequence[_Ask]) -> Sequence[Sequence[_Ask]]:
-    """Split asks into transactions: a command with an enlisted write stands alone."""
-    if not any(ask.command.enlisted for ask in asks):
+    """Split asks into transactions: some commands stand alone in theirs."""
+    if not any(ask.command.alone for ask in asks):
         return [asks]
     groups: list[list[_Ask]] = [[]]
     for ask in asks:
-        if ask.command.enlisted:
+        if ask.command.alone:
             groups += [[ask], []]
         else:
             groups[-1].append(ask)
