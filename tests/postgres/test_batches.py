@@ -30,6 +30,7 @@ from triolet.storage.commands import (
 from triolet.storage.model.execution import Counts
 from triolet.storage.model.parameters import parameters_of
 from triolet.storage.postgres import PostgresBackend, open_postgres
+from triolet.storage.postgres.backend import MARKERS_KEPT
 from triolet.storage.postgres.wire import Result, Statement, Wire
 
 MINUTE = 60_000_000
@@ -223,3 +224,45 @@ async def test_while_the_server_works_the_loop_goes_on_and_no_thread_waits(
                 await answered.wait()
             actor.life.cancel()
     assert [type(reply) for reply in replies] == [Advanced]
+
+
+def test_markers_do_not_pile_up(store: Watched, postgres_url: str) -> None:
+    """A connection forgets its own in time, and those that the dead left after a day."""
+    day = 86_400_000_000
+    old, young = UUID(int=1 << 100), UUID(int=1 << 101)
+    count = "SELECT count(*) FROM triolet.commit_marker"
+    with psycopg.connect(postgres_url, autocommit=True) as look:
+        for batch_id, age in ((old, day + MINUTE), (young, day - MINUTE)):
+            look.execute(
+                "INSERT INTO triolet.commit_marker "
+                "VALUES (%s, 'committed', NULL, triolet.now() - %s)",
+                [batch_id, age],
+            )
+        for _ in range(3 * MARKERS_KEPT):
+            store.apply(RenewLease(1, MINUTE))
+        ((kept,),) = look.execute(count).fetchall()
+        open_postgres(postgres_url, writer=bytes(16)).close()
+        left = look.execute(
+            "SELECT batch_id FROM triolet.commit_marker WHERE batch_id = ANY (%s)",
+            [[old, young]],
+        ).fetchall()
+    assert kept <= MARKERS_KEPT + 2
+    assert left == [(young,)]
+
+
+def test_a_server_that_might_lose_commits_is_told_to_keep_ours(
+    store: Watched, postgres_url: str
+) -> None:
+    """Also on the connection that takes the place of a lost one."""
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        name = admin.info.dbname
+        admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = off".encode())
+    again = open_postgres(postgres_url, writer=bytes(16))
+    shown = []
+    for backend in (again, store.backend):
+        backend._link.drop()
+        wire = drive(backend._link.connected())
+        (result,) = drive(wire.exchange([("SHOW synchronous_commit", ())]))
+        shown += result.rows
+    again.close()
+    assert shown == [("on",), ("on",)]
