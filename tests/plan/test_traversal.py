@@ -17,7 +17,7 @@ from tests.plan.driver import (
     step,
 )
 from triolet.actors.plan.actions import Commit, Decide, RunStep
-from triolet.actors.plan.definition import COMPLETE, FAIL, STOP, Split
+from triolet.actors.plan.definition import COMPLETE, FAIL, STOP, Node, Split
 from triolet.storage.commands import Advanced, StartLimitReached
 from triolet.storage.model.digests import decider_input
 from triolet.storage.model.execution import (
@@ -174,7 +174,12 @@ def test_a_decider_behind_a_split_is_asked_again_when_a_branch_ran_again(
 ) -> None:
     """What it depends on is the aggregate of all branches: decision 17."""
     branches = [step("l", allow_start_if_complete=again), step("r")]
-    nodes = [step("a"), Split("s", branches), decision("d", {"*": "b"}), step("b")]
+    nodes: list[Node] = [
+        step("a"),
+        Split("s", branches),
+        decision("d", {"*": "b"}),
+        step("b"),
+    ]
     instance = Instance(nodes)
     first = instance.attempt()
     first.finish({"d": "ONE", "b": FAILED})
