@@ -4,6 +4,8 @@ import re
 import signal
 import sqlite3
 import threading
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -330,6 +332,40 @@ def test_a_second_launch_of_a_running_instance_names_the_owner(
     check(said, 5, "already running", "execution 1", f"process {child.pid} on host ")
     assert statuses(folder) == ["STOPPED"]
     assert (folder / "began").read_text() == "x"
+
+
+STRANGER = (
+    "UPDATE triolet_owner SET facts = "
+    "json_set(json_remove(facts, '$.boot_id'), '$.host', 'mill')"
+)
+
+
+def test_a_lease_of_a_stranger_is_awaited_only_by_who_wants_to(
+    folder: Path, cli: Cli
+) -> None:
+    """Whether a process of another machine lives, nobody here can know."""
+    target = put(folder, "waits")
+    child = spawn("run", target, cwd=folder)
+    until((folder / "began").exists)
+    child.send_signal(signal.SIGKILL)
+    ended(child)
+    (folder / "go").touch()
+    with closing(sqlite3.connect(folder / STORE)) as store, store:
+        store.execute(STRANGER)
+
+    began = time.monotonic()
+    said = cli("run", target, "--no-wait")
+
+    assert time.monotonic() - began < 5
+    check(said, 5, "already running", "execution 1", "on host mill")
+    assert statuses(folder) == ["STARTED"]
+    with closing(sqlite3.connect(folder / STORE)) as store, store:
+        soon = round((time.time() + 1) * 1_000_000)
+        store.execute(f"UPDATE triolet_owner SET lease_until = {soon}")
+    said = cli("run", target)
+    assert said.code == 0
+    assert "waiting" in said.err
+    assert statuses(folder) == ["FAILED", "COMPLETED"]
 
 
 def test_of_two_simultaneous_launches_exactly_one_wins(folder: Path) -> None:

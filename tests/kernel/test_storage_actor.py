@@ -60,6 +60,19 @@ async def test_what_waits_while_a_commit_is_under_way_becomes_one_batch(
     assert [asker.answers for asker in rest] == [["re: b"], ["re: c"], ["re: d"]]
 
 
+async def test_what_waits_can_be_seen(autojump_clock: trio.testing.MockClock) -> None:
+    actor = make_actor(ScriptedBackend([Pause(1)]))
+    seen = [str(actor.inspect("one"))]
+    async with serving(actor) as nursery:
+        first, *rest = askers_of(actor, *notes("first", "b", "c", "d"))
+        nursery.start_soon(first)
+        await trio.sleep(0.5)
+        await ask_in_order(nursery, rest)
+        seen.append(str(actor.inspect("one")))
+        assert actor.inspect("one").waiting == 3
+    assert seen == ["storage one: idle", "storage one: running, 3 waiting"]
+
+
 async def test_a_batch_holds_a_hundred_commands_at_most_and_keeps_their_order(
     autojump_clock: trio.testing.MockClock,
 ) -> None:

@@ -1,7 +1,7 @@
 """What a batch costs a real server: round trips, statements, transactions, threads."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from uuid import UUID
 
@@ -20,15 +20,18 @@ from triolet.storage.commands import (
     Command,
     CommitChunk,
     Cursor,
+    ExecutionDetail,
     Opened,
     OpenExecution,
     OwnerRegistered,
     RegisterOwner,
     RenewLease,
+    ShowExecution,
     StaleVersion,
 )
 from triolet.storage.model.execution import Counts
 from triolet.storage.model.parameters import parameters_of
+from triolet.storage.model.status import BatchStatus
 from triolet.storage.postgres import PostgresBackend, open_postgres
 from triolet.storage.postgres.backend import MARKERS_KEPT
 from triolet.storage.postgres.wire import Result, Statement, Wire
@@ -42,6 +45,8 @@ class Watched:
 
     backend: PostgresBackend
     exchanges: list[list[str]] = field(factory=list)
+    between: Callable[[], None] | None = None
+    """Called once, when the next exchange but one is to be sent."""
     batches: Iterator[int] = field(factory=lambda: count(1))
 
     def apply(self, *batch: Command[object]) -> list[object]:
@@ -66,6 +71,9 @@ def store(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watche
 
     def exchange(self: Wire, statements: Sequence[Statement]) -> Waits[list[Result]]:
         store.exchanges.append([text for text, _ in statements])
+        if store.between is not None and len(store.exchanges) > 1:
+            between, store.between = store.between, None
+            between()
         return (yield from plain(self, statements))
 
     monkeypatch.setattr(Wire, "exchange", exchange)
@@ -224,6 +232,29 @@ async def test_while_the_server_works_the_loop_goes_on_and_no_thread_waits(
                 await answered.wait()
             actor.life.cancel()
     assert [type(reply) for reply in replies] == [Advanced]
+
+
+def test_an_answer_is_of_one_instant(store: Watched, postgres_url: str) -> None:
+    """However many statements it takes: what is committed meanwhile is not half seen."""
+    opened = store.opened("asked about")
+
+    def end() -> None:
+        with psycopg.connect(postgres_url, autocommit=True) as other:
+            for table in ("step", "execution"):
+                other.execute(
+                    f"UPDATE triolet.{table} SET status = 'COMPLETED', "
+                    "ended_at = triolet.now()".encode()
+                )
+
+    store.between = end
+    (detail,) = store.apply(ShowExecution(opened.execution_id))
+    assert isinstance(detail, ExecutionDetail)
+    assert len(store.exchanges) > 2
+    statuses = {detail.execution.status, *(step.status for step in detail.steps)}
+    assert statuses == {BatchStatus.STARTED}
+    (later,) = store.apply(ShowExecution(opened.execution_id))
+    assert isinstance(later, ExecutionDetail)
+    assert later.execution.status is BatchStatus.COMPLETED
 
 
 def test_markers_do_not_pile_up(store: Watched, postgres_url: str) -> None:

@@ -1,5 +1,6 @@
 """What becomes of a batch when the connection fails in any phase, on a real server."""
 
+import time
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
@@ -195,9 +196,15 @@ def test_a_batch_that_the_server_still_works_on_is_ended_and_settled(
             "SELECT 1 FROM triolet.execution WHERE id = %s FOR UPDATE",
             [opened.execution_id],
         )
+        lost = store.backend._link.name
         with pytest.raises(AnswerLost):
             store.apply(*batch)
         assert store.settle(*batch) == NotCommitted()
+        # At once, long before its lock timeout.
+        sessions = "SELECT 1 FROM pg_stat_activity WHERE application_name = %s"
+        deadline = time.monotonic() + 2
+        while store.admin.execute(sessions, [lost]).fetchall():
+            assert time.monotonic() < deadline, "the lost session works on"
     assert isinstance(store.apply(*batch)[0], Advanced)
 
 
