@@ -10,9 +10,12 @@ from psycopg import sql
 
 from tests.postgres.proxy import Proxy
 from tests.postgres.server import Server
-from tests.storage.client import FACTS
+from tests.storage.client import FACTS, definition
+from tests.testing.jobs import partitioning
+from triolet.actors import BatchStatus, open_runtime
+from triolet.actors.cli import main
 from triolet.storage.backend import run
-from triolet.storage.commands import ListExecutions, RegisterOwner
+from triolet.storage.commands import ListExecutions, OpenExecution, RegisterOwner
 from triolet.storage.model.errors import (
     InvalidValue,
     SchemaMissing,
@@ -20,6 +23,7 @@ from triolet.storage.model.errors import (
     StoreUnavailable,
     StoreUnusable,
 )
+from triolet.storage.model.parameters import parameters_of
 from triolet.storage.postgres import connecting, schema
 from triolet.storage.stores import StoreOptions, migrate_store, open_store
 
@@ -77,6 +81,51 @@ def test_a_worker_needs_no_right_to_change_the_schema(roles: str) -> None:
         pytest.raises(psycopg.errors.InsufficientPrivilege),
     ):
         worker.execute("DROP TABLE triolet.step")
+
+
+async def test_a_worker_may_do_all_that_a_runtime_does(roles: str) -> None:
+    """With the grants of the documentation, and rights on its own business tables."""
+    with psycopg.connect(roles, autocommit=True) as admin:
+        admin.execute("GRANT CREATE ON SCHEMA public TO t_worker")
+    day = {"day": "2026-12-02"}
+    async with open_runtime(with_role(roles, "t_worker")) as runtime:
+        failed = await runtime.launch(partitioning(), day)
+        assert failed.status is BatchStatus.FAILED
+        report = await runtime.restart(failed.execution_id, partitioning())
+        assert report.status is BatchStatus.COMPLETED
+        await runtime.enqueue(partitioning(), day, anew=True)
+        await runtime.serve([partitioning], until_idle=True)
+        (line,) = (await runtime.list(limit=1)).lines
+        assert line.execution.status is BatchStatus.FAILED
+        last = line.execution.id
+        await runtime.request_stop(last, actor="eve")
+        await runtime.abandon(last, actor="eve", reason="old")
+        assert len((await runtime.operations(last)).operations) == 2
+        assert (await runtime.diagnose()).unresolved == ()
+
+
+def test_a_reader_sees_what_the_command_line_shows(
+    roles: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worker = open_store(with_role(roles, "t_worker"))
+    run(worker, BATCH, REGISTER)
+    opening = OpenExecution(
+        job="settlement",
+        parameters=parameters_of({"day": "monday"}),
+        definition=definition(),
+        owner_id=1,
+        failure_id=7,
+    )
+    run(worker, UUID(int=2), opening)
+    worker.close()
+    url = with_role(roles, "t_reader")
+    for words in (["list"], ["show", "1"], ["doctor"], ["requests"]):
+        assert main([*words, "--store", url]) == 0, capsys.readouterr()
+    assert SECRET not in "".join(capsys.readouterr())
+    assert main(["stop", "1", "--store", url]) == 7
+    said = capsys.readouterr()
+    assert "the PostgreSQL role 't_reader' lacks" in said.err
+    assert SECRET not in said.out + said.err
 
 
 def test_a_reader_may_look_and_nothing_else(roles: str) -> None:
