@@ -141,7 +141,7 @@ class JobExecution(Flow):
         self._heed()
         action = self._journey.begin()
         while isinstance(action, Commit):
-            action = await self._perform(action)
+            action = await self._commit(action.command)
         return action
 
     def _report(self, end: Finished) -> LaunchReport:

@@ -140,8 +140,9 @@ class StepRun:
     environment: Environment
     scope: trio.CancelScope
     """Around the work; only a stop cancels it."""
+    stopping: bool = field(default=False, init=False)
+    """Whether the work was brought to its end, and `scope` was used for it."""
     _stoppable: bool = field(default=True, init=False)
-    _stopping: bool = field(default=False, init=False)
     _expired: bool = field(default=False, init=False)
     _result: StepResult | None = field(default=None, init=False)
 
@@ -166,8 +167,8 @@ class StepRun:
         """Bring the work to an end; listeners after it are not disturbed."""
         # It may have a token of its own, for which somebody waits.
         self.ctx.stop.set()
-        if self._stoppable and not self._stopping:
-            self._stopping = True
+        if self._stoppable and not self.stopping:
+            self.stopping = True
             self.work.stop(self.scope)
 
     def expire(self) -> bool:

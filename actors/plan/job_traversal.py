@@ -135,10 +135,15 @@ class JobTraversal(Forking):
     def committed(self, reply: Advanced) -> Action:
         """Take in that the command is durable."""
         self._visits.settle()
+        if self._visits.repeated:
+            self._shorten()
+        return super().committed(reply)
+
+    def _shorten(self) -> None:
+        """Leave out what only the first visits are reported with."""
         # Not before: what is made of them, as the digest of a split, is of all they hold.
         self.steps[self._brief :] = [one.brief() for one in self.steps[self._brief :]]
         self._brief = len(self.steps)
-        return super().committed(reply)
 
     def _take_back(self) -> None:
         self._visits.take_back()

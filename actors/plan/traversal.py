@@ -142,11 +142,13 @@ class Traversal(Dividing):
         refused = self._come_to(node)
         if refused is not None:
             return refused
+        if isinstance(node, StepNode):
+            return self._enter_step(node)
         if isinstance(node, DecisionNode):
             return self._enter_decision(node)
         if isinstance(node, SplitNode):
             return self._enter_split(node)
-        assert isinstance(node, StepNode | PartitionedNode)
+        assert isinstance(node, PartitionedNode)
         return self._enter_step(node)
 
     def _come_to(self, node: PlanNode) -> Action | None:
