@@ -155,13 +155,17 @@ class StepRun:
         """
         if self.ctx.stop.is_set():
             return await self._stopped()
-        result = self._in_time(await self._inner())
-        return await self._concluded(result)
+        result = await self._inner()
+        if self._expired:
+            result = self._in_time(result)
+        self._stoppable = False
+        return await self._concluded(result) if self.step.listeners else result
 
     async def interrupted(self) -> StepResult:
         """Give the result of a step that a stop has cancelled in `run`."""
         result = self._result or await self._stopped()
-        return await self._concluded(result)
+        self._stoppable = False
+        return await self._concluded(result) if self.step.listeners else result
 
     def stop(self) -> None:
         """Bring the work to an end; listeners after it are not disturbed."""
@@ -211,8 +215,7 @@ class StepRun:
             return unknown(self.environment.boundary.failure(where, exc))
 
     async def _concluded(self, result: StepResult) -> StepResult:
-        self._stoppable = False
-        if not self.step.listeners or self.row.status is not BatchStatus.STARTED:
+        if self.row.status is not BatchStatus.STARTED:
             return result
         if self.scope.deadline != inf:
             self.scope.deadline = inf

@@ -280,7 +280,7 @@ def _given_up(deadline: float, state: tenacity.RetryCallState) -> bool:
 
 def _transactions(asks: Sequence[_Ask]) -> Sequence[Sequence[_Ask]]:
     """Split asks into transactions: a command with an enlisted write stands alone."""
-    if not any(ask.command.enlisted for ask in asks):
+    if len(asks) == 1 or not any(ask.command.enlisted for ask in asks):
         return [asks]
     groups: list[list[_Ask]] = [[]]
     for ask in asks:
