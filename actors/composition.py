@@ -122,7 +122,7 @@ async def _served(
                     yield runtime
             finally:
                 watch.close()
-                runtime._stops.life.cancel()
+                runtime._launches.stops.life.cancel()
                 heartbeat.life.cancel()
                 await _release(pool.control, owner_id)
         except trio.Cancelled:
