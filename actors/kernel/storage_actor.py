@@ -256,18 +256,18 @@ class StorageActor:
             step = self._offload.inline(resume, waits)
             if isinstance(step, Done):
                 return step.result
-        with _shielded():
-            while not isinstance(step, Done):
-                if await waited(step, self._silence):
-                    step = await self._resumed(waits)
-                else:
-                    step = give_up(waits)
+        while not isinstance(step, Done):
+            if await waited(step, self._silence, shield=True):
+                step = await self._resumed(waits)
+            else:
+                step = give_up(waits)
         return step.result
 
     async def _resumed(self, waits: Waits[T]) -> Step[T]:
-        if self._offload.threaded:
+        if not self._offload.threaded:
+            return self._offload.inline(resume, waits)
+        with _shielded():
             return await self._offload.in_thread(resume, waits)
-        return self._offload.inline(resume, waits)
 
 
 def _is_transient(exc: BaseException) -> bool:
