@@ -8,7 +8,6 @@ command, so that the store never says that nobody works on it.
 import logging
 from contextlib import AbstractContextManager
 from functools import partial
-from threading import get_ident
 
 import trio
 from attrs import evolve, frozen
@@ -44,24 +43,21 @@ from ..plan.actions import (
     StepResult,
 )
 from ..plan.compile import CompiledJob
-from ..plan.definition import Chunk, Step
-from ..plan.job_steps import ChildJob
+from ..plan.definition import Step
 from ..plan.stepping import Stepping
 from . import logs
 from .boundary import ComponentFailed, OutcomeUnknown, Where
 from .child import ChildRun
-from .chunk import ChunkRun
-from .context import Partition, StepContext
+from .context import Partition
 from .events import Event, EventKind
 from .loop_watch import blocked
 from .narration import narrate
+from .preparing import prepared
+from .progress import Progress
 from .step import (
     Environment,
     StepRun,
-    TaskletRun,
-    Work,
     failed,
-    state_for,
     still_running,
     unknown,
 )
@@ -101,8 +97,7 @@ class Walk:
         self._spent = False
         """Whether that scope was used to bring something to its end."""
         self._asyncio = SharedAsyncio(environment.nursery)
-        self._loop = get_ident()
-        self._trio = trio.lowlevel.current_trio_token()
+        self._progress = Progress(self._tell)
 
     @property
     def stop_token(self) -> StopToken:
@@ -289,27 +284,14 @@ class Walk:
             step = await self._step_of(row)
         except ComponentFailed as exc:
             return self._engine.stepped(failed(exc.failure))
-        execution = self._environment.context
-        if step.timeout is not None:
-            execution = evolve(execution, stop=StopToken(execution.stop))
-        ctx = StepContext(
-            execution=execution,
-            node=step.id,
-            path=row.node.id,
-            partition=self._partition_of(),
-            step_id=row.step_id,
-            step_attempt=row.attempt,
-            visit=row.visit,
-            state=state_for(row),
-            progress=partial(self._progressed, row),
+        running = prepared(
+            step,
+            row,
+            self._partition_of(),
+            self._environment,
+            self._scope,
+            self._progress.report,
         )
-        work: Work
-        if isinstance(step.work, Chunk):
-            work = ChunkRun(step, step.work, row, ctx, self._environment)
-        elif isinstance(step.work, ChildJob):
-            work = ChildRun(step, step.work, row, ctx, self._environment)
-        else:
-            work = TaskletRun(step, ctx, self._environment.boundary)
         if self._environment.announcer.active:
             self._tell(
                 Event(
@@ -320,7 +302,6 @@ class Walk:
                     counts=row.counts,
                 )
             )
-        running = StepRun(step, row, work, ctx, self._environment, self._scope)
         self._running, self._step = running, step
         within = logs.step_id.set(row.step_id)
         try:
@@ -380,19 +361,6 @@ class Walk:
             self._narrate(command, reply)
             if command.end is not None:
                 self._tell(Event(kind=EventKind.JOB_ENDED, status=status))
-
-    def _progressed(self, row: OpenStep, done: int, total: int | None) -> None:
-        event = Event(
-            kind=EventKind.STEP_PROGRESSED,
-            node=row.node.id,
-            step_id=row.step_id,
-            counts=evolve(row.counts, read=done),
-            fraction=min(done / total, 1.0) if total else None,
-        )
-        if get_ident() == self._loop:
-            self._tell(event)
-        else:
-            self._trio.run_sync_soon(self._tell, event)
 
     def _tell(self, event: Event) -> None:
         self._environment.announcer.tell(event)

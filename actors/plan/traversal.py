@@ -7,7 +7,7 @@ command wherever that order allows it. A job and a branch of a split are walked 
 """
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve
@@ -319,5 +319,7 @@ class Traversal(Dividing):
         raise NotImplementedError
 
 
+# A restart passes by many steps, nearly all of which ended alike.
+@lru_cache(maxsize=64)
 def _completed(code: str) -> StepResult:
     return StepResult(status=BatchStatus.COMPLETED, exit_code=code)
