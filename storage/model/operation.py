@@ -225,7 +225,7 @@ def allowed_actions(status: BatchStatus) -> tuple[Action, ...]:
     return (Action.ABANDON,) if status.restartable else ()
 
 
-def check_words(operation_id: str, actor: str, reason: str | None) -> None:
+def check_words(operation_id: str | None, actor: str, reason: str | None) -> None:
     """Refuse words of an operator that cannot be stored.
 
     Raises:

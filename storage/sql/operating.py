@@ -31,7 +31,7 @@ from .session import Session
 
 _Request: TypeAlias = RequestStop | Abandon | Recover
 
-_RECORDED = f"{OPERATION} WHERE o.action = $1 AND o.operation_id = $2"
+_RECORDED = f"{OPERATION} WHERE o.operation_id = $1"
 _TARGET = f"{EXECUTION} WHERE e.id = $1 FOR UPDATE OF e"
 _AUDIT = (
     "INSERT INTO triolet.operator_request (action, operation_id, execution_id, actor, "
@@ -44,8 +44,7 @@ def operate(db: Session, request: _Request, now: int) -> Waits[Operated | Reject
     """Carry out an operator's request, or recall what came of it."""
     # The lock comes first: who sends the same at the same time finds it recorded.
     rows = yield from db.fetch(_TARGET, (request.execution_id,))
-    key = (request.action.value, request.operation_id)
-    recorded = yield from db.fetch(_RECORDED, key)
+    recorded = yield from db.fetch(_RECORDED, (request.operation_id,))
     if recorded:
         return _recalled(request, operation_of(recorded[0]))
     refusal: Rejection | None = ExecutionNotFound(request.execution_id)
