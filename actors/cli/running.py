@@ -93,8 +93,7 @@ def run_job(
         finally:
             progress.end()
         seconds = time.monotonic() - began
-        restartable = job.restartable
-        lines = list(report_lines(report, seconds, job.plan, restartable=restartable))
+        lines = list(report_lines(report, seconds, job.plan))
     code = BY_STATUS[report.status]
     why = None if code == DONE else outcome_of(report, debug=debug)
     return Answer(report, lines, code, warning=why)

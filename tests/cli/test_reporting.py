@@ -135,10 +135,12 @@ def test_a_report_leaves_the_failure_to_the_sentence_beside_it() -> None:
     assert "ValueError" not in "".join(lines(report))
 
 
-def test_a_start_limit_is_not_answered_by_the_same_command() -> None:
+def test_what_is_over_is_not_answered_by_the_same_command() -> None:
     limit = StartLimitReached("load", 1)
     failure = evolve(FAILURE, code=limit.code, type=None, message=str(limit))
-    report = evolve(COMPLETED, status=BatchStatus.FAILED, failure=failure, run=2)
+    report = evolve(
+        COMPLETED, status=BatchStatus.FAILED, failure=failure, run=2, over=True
+    )
     assert lines(report)[-1] == (
         "  it cannot be continued: 'triolet run ... --new' runs it anew"
     )
