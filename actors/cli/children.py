@@ -4,14 +4,12 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from ...storage.commands import ExecutionDetail, LatestExecution, ShowExecution
-from ...storage.commands.upgrading import FindDefinition
-from ...storage.model.errors import CorruptRecord
 from ...storage.model.execution import JobExecution, StepExecution
 from ...storage.model.lineage import Lineage, lineage_of
 from ..job.nested import RanChild, child_of
-from ..plan.manifest import read_manifest
 from ..plan.plan import JobDeclaration, StepNode
 from .asking import ask
+from .stored import stored_plan
 
 
 def children_of(url: str, detail: ExecutionDetail) -> Mapping[str, RanChild]:
@@ -31,10 +29,8 @@ def children_of(url: str, detail: ExecutionDetail) -> Mapping[str, RanChild]:
 
 def _jobs(url: str, detail: ExecutionDetail) -> dict[str, str]:
     """Name the jobs that steps run, by node."""
-    question = FindDefinition(detail.instance.job, detail.execution.revision)
-    try:
-        plan = read_manifest(ask(url, question).manifest)
-    except CorruptRecord:
+    plan = stored_plan(url, detail.instance, detail.execution)
+    if plan is None:
         return {}
     every = chain(plan.nodes.values(), plan.embedded.values())
     return {

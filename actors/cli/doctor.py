@@ -1,6 +1,6 @@
 """``triolet doctor``: what has not ended, why, and what mends it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import uuid4
 
 from attrs import evolve, frozen
@@ -12,9 +12,9 @@ from ...storage.commands import (
     ShowExecution,
     Unresolved,
 )
-from ...storage.model.errors import Rejection
+from ...storage.model.errors import Rejection, listed
 from ...storage.model.operation import Directive
-from ...storage.model.partition import is_worker
+from ...storage.model.partition import PartitionExecution, is_worker
 from ..job.operating import recovery_of
 from ..job.proposing import Proposal, propose
 from ..kernel.liveness import is_alive
@@ -24,6 +24,7 @@ from .confirming import confirm
 from .formats import MICROS, duration, instant
 from .operating import Asked
 from .partitioning import ShownPartition, called_by_key, open_lines, partitions_in
+from .stored import once_only, stored_plan
 
 
 @frozen
@@ -35,6 +36,8 @@ class Finding:
     proposal: Proposal
     partitions: tuple[ShownPartition, ...] = ()
     """Instead of the steps of their workers, where it is shown to people."""
+    once_only: tuple[str, ...] = ()
+    """Nodes that have begun and must not run again, so that no launch continues it."""
 
 
 @frozen
@@ -43,6 +46,8 @@ class Settled:
 
     execution_id: int
     outcome: Operated | Rejection
+    once_only: tuple[str, ...] = ()
+    """Nodes that must not run again, so that no launch continues it."""
 
 
 def diagnose(url: str) -> Answer:
@@ -52,7 +57,7 @@ def diagnose(url: str) -> Answer:
         StoreError: There is no usable store.
     """
     diagnosis = ask(url, Diagnose())
-    findings = [_shown(url, _finding(seen)) for seen in diagnosis.unresolved]
+    findings = [_shown(url, _finding(url, seen)) for seen in diagnosis.unresolved]
     return Answer(findings, _lines(findings, diagnosis))
 
 
@@ -63,35 +68,65 @@ def settle(url: str, asked: Asked, *, yes: bool) -> Answer:
         ConfirmationMissing: Nobody said yes.
         StoreError: There is no usable store.
     """
-    findings = [_finding(seen) for seen in ask(url, Diagnose()).unresolved]
+    findings = [_finding(url, seen) for seen in ask(url, Diagnose()).unresolved]
     safe = [one for one in findings if one.proposal is Proposal.TAKE_OVER]
     if not safe:
         return Answer([], ["there is nothing to settle"])
     numbers = ", ".join(str(one.seen.execution.id) for one in safe)
     confirm(f"take over what dead processes left: execution {numbers}", yes)
-    settled = [_settle(url, one.seen, asked) for one in safe]
+    settled = [_settle(url, one, asked) for one in safe]
     return Answer(settled, map(_settled_line, settled))
 
 
-def _settle(url: str, seen: Unresolved, asked: Asked) -> Settled:
+def _settle(url: str, one: Finding, asked: Asked) -> Settled:
+    seen = one.seen
     words = evolve(asked.words, operation_id=uuid4().hex)
     request = recovery_of(seen, Directive.TAKE_OVER, words)
     try:
-        return Settled(seen.execution.id, carry_out(url, request))
+        done = carry_out(url, request)
     except Rejection as refused:
         return Settled(seen.execution.id, refused)
+    return Settled(seen.execution.id, done, one.once_only)
 
 
 def _settled_line(one: Settled) -> str:
     if isinstance(one.outcome, Rejection):
         return f"execution {one.execution_id} was left alone: {one.outcome}"
     status = one.outcome.operation.result
-    return f"execution {one.execution_id} is {status}: the next launch continues it"
+    head = f"execution {one.execution_id} is {status}"
+    if one.once_only:
+        return f"{head}: {_for_good(one.once_only)}"
+    # Whether the job may be attempted again is said by each launch, not by the store.
+    return f"{head}: the next launch continues it, unless the job is not restartable"
 
 
-def _finding(seen: Unresolved) -> Finding:
+def _for_good(once_only: Sequence[str]) -> str:
+    steps = "step " if len(once_only) == 1 else "steps "
+    are = "is" if len(once_only) == 1 else "are"
+    return (
+        f"{steps}{listed(once_only)} {are} not restartable, so no launch continues it: "
+        "'triolet run ... --new' runs it anew"
+    )
+
+
+def _finding(url: str, seen: Unresolved) -> Finding:
     alive = is_alive(seen.owner)
-    return Finding(seen, alive, propose(seen, alive))
+    plan = stored_plan(url, seen.instance, seen.execution)
+    once = () if plan is None else tuple(once_only(plan, _begun(url, seen)))
+    return Finding(
+        seen, alive, propose(seen, alive), once_only=tuple(dict.fromkeys(once))
+    )
+
+
+def _begun(url: str, seen: Unresolved) -> Iterator[tuple[str, bool]]:
+    """Give the nodes of open steps, and whether it is the step of a partition."""
+    partitions: tuple[PartitionExecution, ...] = ()
+    if any(is_worker(step.node) for step in seen.steps):
+        partitions = ask(url, ShowExecution(seen.execution.id)).partitions
+    for step in seen.steps:
+        named = called_by_key(step, partitions)
+        if named is not None:
+            yield named.node, named is not step
 
 
 def _shown(url: str, one: Finding) -> Finding:
@@ -134,6 +169,8 @@ def _finding_lines(one: Finding) -> Iterator[str]:
         yield f"  step {step.node}: {step.status}"
         yield from open_lines(one.partitions, step.node)
     yield f"  {one.proposal.value}" + _command(one)
+    if one.once_only and one.proposal is not Proposal.LEAVE:
+        yield f"  {_for_good(one.once_only)}"
 
 
 def _owner(one: Finding) -> str:

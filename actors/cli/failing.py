@@ -89,7 +89,7 @@ def _unforeseen(exc: BaseException) -> tuple[int, str]:
         exc = (interrupted or exc).exceptions[0]
     text = f"{type(exc).__name__}: {exc}"
     if isinstance(exc, KeyboardInterrupt):
-        again = "interrupted; the same command continues from the last commit"
+        again = "interrupted; what was committed stays"
         return SECOND_SIGNAL, again
     if isinstance(exc, Exception):
         return INTERNAL, f"internal error, please report it: {text}"

@@ -135,7 +135,7 @@ def recover(
     Args:
         execution: Its number.
         reason: Why.
-        mark_failed: It failed: the next launch continues it.
+        mark_failed: It failed: a launch continues it, where the job allows that.
         abandon: It is never continued.
         yes: Do not ask.
         actor: Who decides.
@@ -168,8 +168,8 @@ def doctor(
     """List executions that have not ended, why, and what mends them.
 
     Args:
-        settle: Close what processes left that are known to have died, so that the next
-            launch continues it.
+        settle: Close what processes left that are known to have died; a launch then
+            continues it, where the job allows that.
         yes: Do not ask.
         actor: Who settles.
         reason: Why.

@@ -32,7 +32,7 @@ class Directive(StrEnum):
     """What a recovery makes of an execution."""
 
     MARK_FAILED = "mark_failed"
-    """FAILED: the next launch continues."""
+    """FAILED: a launch may continue it, if the job may be attempted again."""
     ABANDON = "abandon"
     """ABANDONED: the instance is closed for good."""
     TAKE_OVER = "take_over"

@@ -247,5 +247,5 @@ def test_an_interruption_is_a_sentence_and_not_a_traceback(
 
     assert guarded(interrupted, Form(command="run")) == 130
     assert capsys.readouterr().err == (
-        "triolet: interrupted; the same command continues from the last commit\n"
+        "triolet: interrupted; what was committed stays\n"
     )
