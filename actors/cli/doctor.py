@@ -1,6 +1,6 @@
 """``triolet doctor``: what has not ended, why, and what mends it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from uuid import uuid4
 
 from attrs import evolve, frozen
@@ -12,19 +12,21 @@ from ...storage.commands import (
     ShowExecution,
     Unresolved,
 )
-from ...storage.model.errors import Rejection, listed
+from ...storage.model.errors import Rejection
 from ...storage.model.operation import Directive
-from ...storage.model.partition import PartitionExecution, is_worker
+from ...storage.model.partition import is_worker
+from ...storage.model.status import BatchStatus
 from ..job.operating import recovery_of
 from ..job.proposing import Proposal, propose
 from ..kernel.liveness import is_alive
+from ..plan.barring import is_barred
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
-from .formats import MICROS, duration, instant
+from .formats import MICROS, duration, instant, never_again
 from .operating import Asked
 from .partitioning import ShownPartition, called_by_key, open_lines, partitions_in
-from .stored import once_only, stored_plan
+from .stored import stored_plan
 
 
 @frozen
@@ -95,37 +97,30 @@ def _settled_line(one: Settled) -> str:
     status = one.outcome.operation.result
     head = f"execution {one.execution_id} is {status}"
     if one.once_only:
-        return f"{head}: {_for_good(one.once_only)}"
+        return f"{head}: {never_again(one.once_only)}"
     # Whether the job may be attempted again is said by each launch, not by the store.
     return f"{head}: the next launch continues it, unless the job is not restartable"
-
-
-def _for_good(once_only: Sequence[str]) -> str:
-    steps = "step " if len(once_only) == 1 else "steps "
-    are = "is" if len(once_only) == 1 else "are"
-    return (
-        f"{steps}{listed(once_only)} {are} not restartable, so no launch continues it: "
-        "'triolet run ... --new' runs it anew"
-    )
 
 
 def _finding(url: str, seen: Unresolved) -> Finding:
     alive = is_alive(seen.owner)
     plan = stored_plan(url, seen.instance, seen.execution)
-    once = () if plan is None else tuple(once_only(plan, _begun(url, seen)))
+    once = (
+        node
+        for node, partition in _begun(url, seen)
+        if plan is not None and is_barred(plan, node, partition=partition)
+    )
     return Finding(
         seen, alive, propose(seen, alive), once_only=tuple(dict.fromkeys(once))
     )
 
 
 def _begun(url: str, seen: Unresolved) -> Iterator[tuple[str, bool]]:
-    """Give the nodes of open steps, and whether it is the step of a partition."""
-    partitions: tuple[PartitionExecution, ...] = ()
-    if any(is_worker(step.node) for step in seen.steps):
-        partitions = ask(url, ShowExecution(seen.execution.id)).partitions
-    for step in seen.steps:
-        named = called_by_key(step, partitions)
-        if named is not None:
+    """Give the nodes of steps that did not complete, and whether it is a partition."""
+    detail = ask(url, ShowExecution(seen.execution.id))
+    for step in detail.steps:
+        named = called_by_key(step, detail.partitions)
+        if named is not None and step.status is not BatchStatus.COMPLETED:
             yield named.node, named is not step
 
 
@@ -170,7 +165,7 @@ def _finding_lines(one: Finding) -> Iterator[str]:
         yield from open_lines(one.partitions, step.node)
     yield f"  {one.proposal.value}" + _command(one)
     if one.once_only and one.proposal is not Proposal.LEAVE:
-        yield f"  {_for_good(one.once_only)}"
+        yield f"  {never_again(one.once_only)}"
 
 
 def _owner(one: Finding) -> str:

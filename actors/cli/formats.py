@@ -1,11 +1,15 @@
 """How numbers, times, durations and results are written for people."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from ...storage.model.errors import listed
 from ...storage.model.execution import Counts
 from ...storage.model.status import BatchStatus
 
 MICROS = 1_000_000
+NEVER_AGAIN = "{} not restartable, so no launch continues it: 'triolet run ... --new' runs it anew"
+"""What is said of a job or a step; filled in with is or are."""
 
 
 def instant(micros: int | None) -> str:
@@ -68,3 +72,11 @@ def table(rows: list[list[str]]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def never_again(nodes: Iterable[str]) -> str:
+    """Say of steps which began that nothing can continue them."""
+    names = list(dict.fromkeys(nodes))
+    one = len(names) == 1
+    steps = "step" if one else "steps"
+    return f"{steps} {listed(names)} " + NEVER_AGAIN.format("is" if one else "are")

@@ -70,17 +70,12 @@ def restart(
     from .running import Mode, run_job
 
     mode = Mode(wait=wait, restart=execution)
+    form = Form(command="restart", json=json, debug=debug)
     if dry_run:
         from .previewing import preview
 
-        return guarded(
-            lambda: preview(target, parameters, url_of(store), mode),
-            Form(command="restart", json=json, debug=debug),
-        )
-    return guarded(
-        lambda: run_job(target, parameters, url_of(store), mode, debug=debug),
-        Form(command="restart", json=json, debug=debug),
-    )
+        return guarded(lambda: preview(target, parameters, url_of(store), mode), form)
+    return guarded(lambda: run_job(target, parameters, url_of(store), mode, form), form)
 
 
 def abandon(

@@ -121,10 +121,10 @@ def serve(
     """
     from . import serving
 
-    service = serving.Service(max_running=max_running, once=once, quiet=json)
+    form = Form(command="serve", json=json, debug=debug)
+    service = serving.Service(max_running=max_running, once=once, form=form)
     return guarded(
-        lambda: serving.serve([target, *targets], url_of(store), service),
-        Form(command="serve", json=json, debug=debug),
+        lambda: serving.serve([target, *targets], url_of(store), service), form
     )
 
 

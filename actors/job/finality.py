@@ -6,9 +6,9 @@ from typing import TypeAlias
 from ...storage.commands import StartLimitReached
 from ...storage.model.status import BatchStatus
 from ..plan.actions import PartitionReport, StepReport
+from ..plan.barring import fails_job, is_barred
 from ..plan.compile import CompiledJob
 from ..plan.failures import StepNotRestartable, VisitLimitReached
-from ..plan.plan import PartitionedNode, StepNode
 from .report import LaunchReport
 
 Visit: TypeAlias = tuple[str, int]
@@ -35,17 +35,17 @@ def is_over(
     failure = report.failure
     if not job.restartable or (failure is not None and failure.code in _FOR_GOOD):
         return True
-    ran: list[StepReport | PartitionReport] = [*report.steps]
-    ran += [one for one in report.partitions if one.began]
-    return any(
-        _did_not_complete(report, one)
-        and ((one.node, one.visit) in over or _runs_once(job, one))
-        for one in ran
+    steps = (one for one in report.steps if _comes_again(report, one))
+    parts = (
+        one for one in report.partitions if one.began and _comes_again(report, one)
     )
+    return any(
+        is_barred(job.plan, one.node) or _child_is_over(job, one, over) for one in steps
+    ) or any(is_barred(job.plan, one.node, partition=True) for one in parts)
 
 
-def _did_not_complete(report: LaunchReport, one: StepReport | PartitionReport) -> bool:
-    """Tell whether the next attempt comes to it again."""
+def _comes_again(report: LaunchReport, one: StepReport | PartitionReport) -> bool:
+    """Tell whether the next attempt comes to something that did not complete."""
     if one.reused:
         return False
     # Where a failed step led to a stop, the next attempt may go on behind it.
@@ -54,8 +54,8 @@ def _did_not_complete(report: LaunchReport, one: StepReport | PartitionReport) -
     )
 
 
-def _runs_once(job: CompiledJob, one: StepReport | PartitionReport) -> bool:
-    node = job.plan.every.get(one.node)
-    if isinstance(node, PartitionedNode) and isinstance(one, PartitionReport):
-        node = node.worker
-    return isinstance(node, StepNode) and not node.restartable
+def _child_is_over(job: CompiledJob, one: StepReport, over: Collection[Visit]) -> bool:
+    # A listener that makes something else of the failure may do so again.
+    if (one.node, one.visit) not in over or one.overridden is not None:
+        return False
+    return fails_job(job.plan, one.node)

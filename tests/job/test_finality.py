@@ -120,3 +120,29 @@ async def test_a_failed_child_that_led_on_is_not_what_failed(store: Store) -> No
     )
     report = await launch(store, patient)
     assert (report.status, report.over) == (BatchStatus.STOPPED, False)
+
+
+ON = {"FAILED": "mend", "*": "mend"}
+ROUTES: dict[str, Callable[[Step], Job]] = {
+    "a child": lambda mend: job(JobStep("run", child(once()), then=ON), mend),
+    "a branch": lambda mend: job(
+        Step("first", works),
+        Split("both", [[once()], [Step("b", works)]], then=ON),
+        mend,
+    ),
+    "a partition": lambda mend: job(
+        PartitionedStep("parts", once(), lambda ctx: [("a", {})], then=ON), mend
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROUTES)
+async def test_a_failure_that_leads_on_leaves_the_job_a_chance(
+    store: Store, trace: Trace, case: str
+) -> None:
+    def patient() -> Job:
+        return ROUTES[case](Step("mend", trace.failing("mend", 2)))
+
+    first = await launch(store, patient())
+    assert (first.status, first.over) == (BatchStatus.FAILED, False)
+    assert (await launch(store, patient())).status is BatchStatus.COMPLETED
