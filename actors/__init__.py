@@ -144,6 +144,7 @@ if TYPE_CHECKING:
     from .job.restarting import OtherInstance as OtherInstance
     from .job.served_jobs import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
+    from .job.upgrading import Upgraded as Upgraded
     from .kernel.inspecting import Activity as Activity
     from .kernel.inspecting import ActorKind as ActorKind
     from .kernel.inspecting import ActorState as ActorState
@@ -211,7 +212,6 @@ _HOMES = (
     ".job.report",
     ".job.events",
     ".job.context",
-    ".job.options",
     ".job.boundary",
     ".job.asyncio_tasklet",
     ".job.launch",
@@ -220,6 +220,7 @@ _HOMES = (
     ".kernel.inspecting",
     ".job.served_jobs",
     ".job.serving",
+    ".job.upgrading",
     ".runtime",
     ".composition",
 )
@@ -387,6 +388,7 @@ __all__ = [
     "UndeclaredCapability",
     "Unresolved",
     "UpgradeConflict",
+    "Upgraded",
     "Withdrawal",
     "WriteFailed",
     "Writer",
