@@ -4,10 +4,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from ...storage.model.errors import listed
-from ...storage.model.execution import Counts
-from ...storage.model.status import BatchStatus
+from ...storage.model.execution import Counts, Failure
+from ...storage.model.status import BatchStatus, FailureCategory
 
 MICROS = 1_000_000
+OWNER_DIED = "owner_died"
+"""The code of a failure that closed what a dead process left."""
 NEVER_AGAIN = "{} not restartable, so no launch continues it: 'triolet run ... --new' runs it anew"
 """What is said of a job or a step; filled in with is or are."""
 
@@ -61,6 +63,22 @@ def elapsed(began: int | None, ended: int | None) -> str:
     if began is None or ended is None:
         return "-"
     return duration((ended - began) / MICROS)
+
+
+def took(began: int | None, ended: int | None, failure: Failure | None) -> str:
+    """Write how long something took that has ended, where that is known.
+
+    Args:
+        began: By the store's clock.
+        ended: The same; for what others closed, it is only when they did.
+        failure: Why it failed.
+    """
+    match failure:
+        case Failure(category=FailureCategory.STALE_RECOVERED, code=code):
+            return "died" if code == OWNER_DIED else "-"
+        case Failure(category=FailureCategory.UNKNOWN_COMMIT):
+            return "-"
+    return elapsed(began, ended)
 
 
 def table(rows: list[list[str]]) -> list[str]:

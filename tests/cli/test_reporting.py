@@ -21,6 +21,7 @@ from triolet.actors.cli.formats import (
     elapsed,
     instant,
     table,
+    took,
 )
 from triolet.actors.cli.reporting import outcome_of, report_lines
 from triolet.actors.cli.showing import parameter_text
@@ -233,6 +234,16 @@ def test_instants_are_utc_and_unknown_ones_a_dash() -> None:
     assert instant(1_700_000_000_999_999) == "2023-11-14 22:13:20"
     assert (instant(None), elapsed(None, 5), elapsed(5, None)) == ("-", "-", "-")
     assert elapsed(1_000_000, 3_500_000) == "2.5 s"
+
+
+def test_what_others_closed_has_no_duration() -> None:
+    died = Failure(FailureCategory.STALE_RECOVERED, 1, "owner_died")
+    unsure = Failure(FailureCategory.UNKNOWN_COMMIT, 1, "outcome_unknown")
+    assert took(1_000_000, 3_500_000, None) == "2.5 s"
+    assert took(1_000_000, 3_500_000, FAILURE) == "2.5 s"
+    assert took(1_000_000, 3_500_000, died) == "died"
+    assert took(1_000_000, 3_500_000, evolve(died, code="recovered")) == "-"
+    assert took(1_000_000, 3_500_000, unsure) == "-"
 
 
 def test_columns_are_aligned_without_trailing_blanks() -> None:
