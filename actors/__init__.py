@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from ..storage.commands import WriteFailed as WriteFailed
     from ..storage.commands.requesting import LaunchLost as LaunchLost
     from ..storage.commands.requesting import LaunchPage as LaunchPage
+    from ..storage.commands.requesting import LaunchWithdrawn as LaunchWithdrawn
+    from ..storage.commands.requesting import RequestNotFound as RequestNotFound
+    from ..storage.commands.requesting import RequestNotWaiting as RequestNotWaiting
     from ..storage.model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from ..storage.model.errors import CorruptRecord as CorruptRecord
     from ..storage.model.errors import DefinitionError as DefinitionError
@@ -76,6 +79,7 @@ if TYPE_CHECKING:
     from ..storage.model.launch_request import LaunchRefusal as LaunchRefusal
     from ..storage.model.launch_request import LaunchRequest as LaunchRequest
     from ..storage.model.launch_request import RequestStatus as RequestStatus
+    from ..storage.model.launch_request import Withdrawal as Withdrawal
     from ..storage.model.operation import Directive as Directive
     from ..storage.model.operation import Operation as Operation
     from ..storage.model.status import BatchStatus as BatchStatus
@@ -140,6 +144,7 @@ if TYPE_CHECKING:
     from .job.restarting import OtherInstance as OtherInstance
     from .job.served_jobs import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
+    from .job.upgrading import Upgraded as Upgraded
     from .kernel.inspecting import Activity as Activity
     from .kernel.inspecting import ActorKind as ActorKind
     from .kernel.inspecting import ActorState as ActorState
@@ -207,7 +212,6 @@ _HOMES = (
     ".job.report",
     ".job.events",
     ".job.context",
-    ".job.options",
     ".job.boundary",
     ".job.asyncio_tasklet",
     ".job.launch",
@@ -216,6 +220,7 @@ _HOMES = (
     ".kernel.inspecting",
     ".job.served_jobs",
     ".job.serving",
+    ".job.upgrading",
     ".runtime",
     ".composition",
 )
@@ -311,6 +316,7 @@ __all__ = [
     "LaunchRefusal",
     "LaunchReport",
     "LaunchRequest",
+    "LaunchWithdrawn",
     "LeaseLost",
     "ManifestUnsupported",
     "MissingBinding",
@@ -341,6 +347,8 @@ __all__ = [
     "QueryReader",
     "Reader",
     "Rejection",
+    "RequestNotFound",
+    "RequestNotWaiting",
     "RequestStatus",
     "RestartNeedsNewAttempt",
     "RunUnknown",
@@ -380,6 +388,8 @@ __all__ = [
     "UndeclaredCapability",
     "Unresolved",
     "UpgradeConflict",
+    "Upgraded",
+    "Withdrawal",
     "WriteFailed",
     "Writer",
     "WrongNodeKind",

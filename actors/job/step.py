@@ -49,6 +49,8 @@ class Environment:
     open_child: OpenChild
     patience: float
     """Seconds for which reading may keep the event loop."""
+    over: set[tuple[str, int]] = field(factory=set)
+    """Steps, by node and visit, whose children nothing can continue any more."""
 
 
 class Work(Protocol):

@@ -22,7 +22,7 @@ from ..model.execution import (
     JobExecution,
 )
 from ..model.launch_request import LaunchRequest
-from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
+from ..model.operation import Operation, RecoveryDecision, StopRequest
 from ..model.partition import (
     CopiedPlan,
     NewPartition,
@@ -142,8 +142,8 @@ class Tables:
     stops: dict[int, StopRequest] = field(factory=dict)
     """By execution."""
     recoveries: list[RecoveryDecision] = field(factory=list)
-    operations: dict[tuple[Action, str], Operation] = field(factory=dict)
-    """By action and operation id, oldest first."""
+    operations: dict[str, Operation] = field(factory=dict)
+    """By operation id, oldest first."""
     requests: dict[int, LaunchRequest] = field(factory=dict)
     partitions: dict[int, dict[int, PartitionRow]] = field(factory=dict)
     """By manager and ordinal."""
