@@ -11,6 +11,7 @@ A name is imported when it is first used, so that importing the face costs nothi
 """
 
 from ..storage.faces import lazy_face
+from .homes import HOMES
 
 # As in typing, whose import costs more than all the rest.
 TYPE_CHECKING = False
@@ -190,40 +191,6 @@ if TYPE_CHECKING:
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 
-_HOMES = (
-    ".plan.definition",
-    ".plan.job_steps",
-    "..storage.model.errors",
-    "..storage.model.status",
-    "..storage.model.execution",
-    "..storage.model.operation",
-    "..storage.commands",
-    "..storage.commands.requesting",
-    "..storage.model.launch_request",
-    ".items",
-    ".plan.compile",
-    ".plan.one_step",
-    ".plan.made",
-    ".plan.assembly_errors",
-    ".plan.assembly",
-    ".plan.actions",
-    ".job.logs",
-    ".job.options",
-    ".job.report",
-    ".job.events",
-    ".job.context",
-    ".job.boundary",
-    ".job.asyncio_tasklet",
-    ".job.launch",
-    ".job.restarting",
-    ".job.enqueuing",
-    ".kernel.inspecting",
-    ".job.served_jobs",
-    ".job.serving",
-    ".job.upgrading",
-    ".runtime",
-    ".composition",
-)
 """Where the names live, quick ones first; the first that has a name wins."""
 
 __all__ = [
@@ -401,4 +368,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_face(__name__, _HOMES, __all__)
+    __getattr__, __dir__ = lazy_face(__name__, HOMES, __all__)
