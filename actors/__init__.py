@@ -11,6 +11,7 @@ A name is imported when it is first used, so that importing the face costs nothi
 """
 
 from ..storage.faces import lazy_face
+from .homes import HOMES
 
 # As in typing, whose import costs more than all the rest.
 TYPE_CHECKING = False
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
     from ..storage.commands import WriteFailed as WriteFailed
     from ..storage.commands.requesting import LaunchLost as LaunchLost
     from ..storage.commands.requesting import LaunchPage as LaunchPage
+    from ..storage.commands.requesting import LaunchWithdrawn as LaunchWithdrawn
+    from ..storage.commands.requesting import RequestNotFound as RequestNotFound
+    from ..storage.commands.requesting import RequestNotWaiting as RequestNotWaiting
     from ..storage.model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from ..storage.model.errors import CorruptRecord as CorruptRecord
     from ..storage.model.errors import DefinitionError as DefinitionError
@@ -76,6 +80,7 @@ if TYPE_CHECKING:
     from ..storage.model.launch_request import LaunchRefusal as LaunchRefusal
     from ..storage.model.launch_request import LaunchRequest as LaunchRequest
     from ..storage.model.launch_request import RequestStatus as RequestStatus
+    from ..storage.model.launch_request import Withdrawal as Withdrawal
     from ..storage.model.operation import Directive as Directive
     from ..storage.model.operation import Operation as Operation
     from ..storage.model.status import BatchStatus as BatchStatus
@@ -140,6 +145,7 @@ if TYPE_CHECKING:
     from .job.restarting import OtherInstance as OtherInstance
     from .job.served_jobs import JobNotMade as JobNotMade
     from .job.serving import ServedRequest as ServedRequest
+    from .job.upgrading import Upgraded as Upgraded
     from .kernel.inspecting import Activity as Activity
     from .kernel.inspecting import ActorKind as ActorKind
     from .kernel.inspecting import ActorState as ActorState
@@ -185,40 +191,6 @@ if TYPE_CHECKING:
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 
-_HOMES = (
-    ".plan.definition",
-    ".plan.job_steps",
-    "..storage.model.errors",
-    "..storage.model.status",
-    "..storage.model.execution",
-    "..storage.model.operation",
-    "..storage.commands",
-    "..storage.commands.requesting",
-    "..storage.model.launch_request",
-    ".items",
-    ".plan.compile",
-    ".plan.one_step",
-    ".plan.made",
-    ".plan.assembly_errors",
-    ".plan.assembly",
-    ".plan.actions",
-    ".job.logs",
-    ".job.options",
-    ".job.report",
-    ".job.events",
-    ".job.context",
-    ".job.options",
-    ".job.boundary",
-    ".job.asyncio_tasklet",
-    ".job.launch",
-    ".job.restarting",
-    ".job.enqueuing",
-    ".kernel.inspecting",
-    ".job.served_jobs",
-    ".job.serving",
-    ".runtime",
-    ".composition",
-)
 """Where the names live, quick ones first; the first that has a name wins."""
 
 __all__ = [
@@ -311,6 +283,7 @@ __all__ = [
     "LaunchRefusal",
     "LaunchReport",
     "LaunchRequest",
+    "LaunchWithdrawn",
     "LeaseLost",
     "ManifestUnsupported",
     "MissingBinding",
@@ -341,6 +314,8 @@ __all__ = [
     "QueryReader",
     "Reader",
     "Rejection",
+    "RequestNotFound",
+    "RequestNotWaiting",
     "RequestStatus",
     "RestartNeedsNewAttempt",
     "RunUnknown",
@@ -380,6 +355,8 @@ __all__ = [
     "UndeclaredCapability",
     "Unresolved",
     "UpgradeConflict",
+    "Upgraded",
+    "Withdrawal",
     "WriteFailed",
     "Writer",
     "WrongNodeKind",
@@ -391,4 +368,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:
-    __getattr__, __dir__ = lazy_face(__name__, _HOMES, __all__)
+    __getattr__, __dir__ = lazy_face(__name__, HOMES, __all__)

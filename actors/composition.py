@@ -93,6 +93,7 @@ async def _served(
     listener: Listener | None = None,
 ) -> AsyncIterator[Runtime]:
     pool = _pool(backends, options)
+    watch = LoopWatch(0 if options.inline else options.block_warning)
     failed: list[BaseException] = []
     async with trio.open_nursery() as nursery:
         pool.start(nursery)
@@ -102,7 +103,7 @@ async def _served(
             nursery.start_soon(heartbeat.run)
             settings = LaunchSettings(
                 nursery=nursery,
-                watch=LoopWatch(0 if options.inline else options.block_warning),
+                watch=watch,
                 store=pool.control,
                 stores=pool.workers,
                 descriptor=backends[0].descriptor,
@@ -120,7 +121,8 @@ async def _served(
                 with hearing(nursery, listener, runtime._heard):
                     yield runtime
             finally:
-                runtime._stops.life.cancel()
+                watch.close()
+                runtime._launches.stops.life.cancel()
                 heartbeat.life.cancel()
                 await _release(pool.control, owner_id)
         except trio.Cancelled:

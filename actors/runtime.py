@@ -1,48 +1,25 @@
 """The runtime: launches and stops jobs on one store, and serves launch requests."""
 
-import logging
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 
 import trio
 from attrs import evolve, frozen
 
 from ..storage.commands import STOP_CHANNEL
-from ..storage.commands.requesting import (
-    LAUNCH_CHANNEL,
-)
+from ..storage.commands.requesting import LAUNCH_CHANNEL
 from .job.enqueuing import compiled, merged
-from .job.execution import JobExecution
-from .job.launch import (
-    ComponentsInUse,
-    Launch,
-    LaunchSettings,
-    ShuttingDown,
-    launch_of,
-    open_execution,
-)
-from .job.nested import Child, ChildLaunch
-from .job.nesting import RunningChild
+from .job.launch import LaunchSettings, ShuttingDown, launch_of
+from .job.launches import Launches
 from .job.options import check_type
 from .job.report import LaunchReport
 from .job.requests import Requester
 from .job.restarting import restart_of
 from .job.served_jobs import served_jobs
 from .job.serving import MAX_RUNNING, ServedRequest, Serving
-from .job.walk import Stop
 from .kernel.inspecting import Activity, ActorKind, ActorState
-from .kernel.mailbox import Mailbox
 from .kernel.pool import StoragePool
-from .kernel.stop_watch import StopWatch
 from .plan.compile import CompiledJob
 from .plan.definition import Job
-
-log = logging.getLogger("triolet.runtime")
-
-STOPS_MAX = 8
-"""A stop is said once; further ones while the first is taken in may be dropped."""
-
 
 SHUTDOWN_SECS = 30.0
 
@@ -69,21 +46,11 @@ class Runtime(Requester):
         settings: LaunchSettings,
         poll: float,
     ) -> None:
-        store, owner_id = pool.control, settings.owner_id
-        super().__init__(store, owner_id, settings.new_id)
-        self._nursery = nursery
+        super().__init__(pool.control, settings.owner_id, settings.new_id)
         self._pool = pool
-        self._settings = evolve(
-            settings, is_running=self._is_running, open_child=self._open_child
-        )
+        self._closing = settings.closing
         self._poll = poll
-        self._stops = StopWatch(store, owner_id, poll, self._untold, self.stop)
-        nursery.start_soon(self._stops.run)
-        self._running: dict[int, tuple[JobExecution, Mailbox[Stop]]] = {}
-        self._claims: set[int] = set()
-        self._launching: Counter[tuple[str, bytes]] = Counter()
-        self._ended = trio.Event()
-        """Set whenever a launch has ended."""
+        self._launches = Launches(nursery, pool, settings, poll)
         self._serving: set[Serving] = set()
         self._held: set[int] = set()
         self._claiming = trio.Lock()
@@ -136,30 +103,12 @@ class Runtime(Requester):
         Cancellation: The running step is cancelled, the execution is recorded as
             STOPPED, and `trio.Cancelled` goes on; the next launch continues.
         """
-        if self._settings.closing.is_set():
+        if self._closing.is_set():
             raise ShuttingDown
         given = merged({} if parameters is None else parameters, named)
-        return await self._run(
+        return await self._launches.run(
             launch_of(compiled(job), given, anew=anew, run=continue_run, wait=wait)
         )
-
-    async def _run(self, launch: Launch) -> LaunchReport:
-        if self._settings.closing.is_set():
-            raise ShuttingDown
-        with self._claimed(launch.job), self._under_way(launch):
-            settings = evolve(self._settings, store=self._pool.take())
-            execution = await open_execution(settings, launch)
-            mailbox: Mailbox[Stop] = Mailbox(STOPS_MAX)
-            with self._settings.watch.job(), self._listening(execution, mailbox):
-                return await execution.run()
-
-    async def _open_child(self, child: ChildLaunch) -> Child:
-        launch = Launch(
-            job=child.job, parameters=child.parameters, wait=False, above=child.stop
-        )
-        settings = evolve(self._settings, store=child.store)
-        execution = await open_execution(settings, launch)
-        return RunningChild(execution, Mailbox(STOPS_MAX), self._listening)
 
     async def restart(
         self,
@@ -230,8 +179,8 @@ class Runtime(Requester):
             store=self._store,
             owner_id=self._owner_id,
             jobs=served_jobs(jobs),
-            run_launch=self._run,
-            closing=self._settings.closing,
+            run_launch=self._launches.run,
+            closing=self._closing,
             poll=self._poll,
             held=self._held,
             claiming=self._claiming,
@@ -248,55 +197,12 @@ class Runtime(Requester):
     @property
     def _heard(self) -> dict[str, Callable[[], None]]:
         """What is to be called when the store says something, by channel."""
-        return {STOP_CHANNEL: self._stops.wake, LAUNCH_CHANNEL: self.requested}
+        return {STOP_CHANNEL: self._launches.stops.wake, LAUNCH_CHANNEL: self.requested}
 
     def requested(self) -> None:
         """Look for launch requests at once."""
         for serving in self._serving:
             serving.wake()
-
-    @contextmanager
-    def _claimed(self, job: CompiledJob) -> Iterator[None]:
-        """Keep the job's readers and writers from a second launch at the same time."""
-        claimed = {id(component) for component in job.components}
-        if not self._claims.isdisjoint(claimed):
-            raise ComponentsInUse(job.plan.job)
-        self._claims |= claimed
-        try:
-            yield
-        finally:
-            self._claims -= claimed
-
-    @contextmanager
-    def _under_way(self, launch: Launch) -> Iterator[None]:
-        self._launching[launch.instance] += 1
-        try:
-            yield
-        finally:
-            self._launching[launch.instance] -= 1
-            if not self._launching[launch.instance]:
-                del self._launching[launch.instance]
-            self._ended.set()
-
-    def _is_running(self, execution_id: int, launch: Launch) -> bool:
-        here = self._launching[launch.instance] > 1
-        return here or execution_id in self._running
-
-    @contextmanager
-    def _listening(
-        self, execution: JobExecution, mailbox: Mailbox[Stop]
-    ) -> Iterator[None]:
-        scope = trio.CancelScope()
-        self._running[execution.execution_id] = (execution, mailbox)
-        self._stops.job_began()
-        self._nursery.start_soon(_within, scope, execution, mailbox)
-        if self._settings.closing.is_set():
-            self.stop(execution.execution_id)
-        try:
-            yield
-        finally:
-            del self._running[execution.execution_id]
-            scope.cancel()
 
     def stop(self, execution_id: int | None = None) -> None:
         """Ask running jobs of this runtime to stop; their launches will report STOPPED.
@@ -306,13 +212,9 @@ class Runtime(Requester):
                 None: all, and no more launches are taken.
         """
         if execution_id is None:
-            self._settings.closing.set()
+            self._closing.set()
             self.requested()
-        for known, (execution, mailbox) in self._running.items():
-            if execution_id in (None, known):
-                # No code of the job's begins any more, even before its actor reads this.
-                execution.stop_token.set()
-                mailbox.offer(Stop())
+        self._launches.stop(execution_id)
 
     async def shutdown(self, deadline: float = SHUTDOWN_SECS) -> ShutdownReport:
         """Take no more launches, stop those that run, and wait for their ends.
@@ -329,29 +231,16 @@ class Runtime(Requester):
         check_type(deadline, (int, float), "the deadline of a shutdown")
         self.stop()
         with trio.move_on_after(max(deadline, 0)):
-            while self._launching:
-                self._ended = trio.Event()
-                await self._ended.wait()
-        jobs = [one for one in self.inspect().children if one.kind is ActorKind.JOB]
+            await self._launches.wait_for_ends()
         return ShutdownReport(
-            drained=not self._launching,
-            left=tuple(jobs),
+            drained=self._launches.have_ended,
+            left=self._launches.inspect(),
             executions=self.running,
         )
 
-    def _untold(self) -> Collection[int]:
-        """Give the executions that run here and have not been told to stop."""
-        running = self._running.items()
-        return [known for known, (one, _) in running if not one.stop_token.is_set()]
-
     def inspect(self) -> ActorState:
         """Show the tree of actors as it is now: what runs, and what waits for whom."""
-        closing = self._settings.closing.is_set()
-        jobs = (
-            execution.inspect(ActorKind.JOB, execution.title, mailbox.depth)
-            for execution, mailbox in self._running.values()
-            if not execution.is_child
-        )
+        closing = self._closing.is_set()
         return ActorState(
             kind=ActorKind.RUNTIME,
             name=f"owner {self._owner_id}",
@@ -359,18 +248,11 @@ class Runtime(Requester):
             children=(
                 *self._pool.inspect(),
                 *(one.inspect() for one in self._serving),
-                *jobs,
+                *self._launches.inspect(),
             ),
         )
 
     @property
     def running(self) -> tuple[int, ...]:
         """Executions that run here now."""
-        return tuple(self._running)
-
-
-async def _within(
-    scope: trio.CancelScope, execution: JobExecution, mailbox: Mailbox[Stop]
-) -> None:
-    with scope:
-        await execution.listen(mailbox.inbox)
+        return self._launches.running

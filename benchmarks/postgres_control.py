@@ -110,7 +110,7 @@ class Load:
 
     async def renewal_secs(self) -> float:
         """Renew the lease of the runtime that has all the jobs."""
-        command = RenewLease(self.runtime._settings.owner_id, 30_000_000)
+        command = RenewLease(self.runtime._owner_id, 30_000_000)
         began = time.perf_counter()
         await self.runtime._store.ask(command)
         return time.perf_counter() - began

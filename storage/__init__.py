@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from .commands import UpgradeConflict as UpgradeConflict
     from .commands import WriteFailed as WriteFailed
     from .commands.requesting import LaunchLost as LaunchLost
+    from .commands.requesting import RequestNotFound as RequestNotFound
+    from .commands.requesting import RequestNotWaiting as RequestNotWaiting
     from .model.errors import CommitOutcomeUnknown as CommitOutcomeUnknown
     from .model.errors import CorruptRecord as CorruptRecord
     from .model.errors import DefinitionError as DefinitionError
@@ -104,6 +106,8 @@ __all__ = [
     "PlanUnknown",
     "Problem",
     "Rejection",
+    "RequestNotFound",
+    "RequestNotWaiting",
     "RestartNeedsNewAttempt",
     "RunUnknown",
     "SchemaMissing",

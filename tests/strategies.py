@@ -46,6 +46,7 @@ from triolet.storage.commands.requesting import (
     FindLaunches,
     ListLaunches,
     RequestLaunch,
+    WithdrawLaunch,
 )
 from triolet.storage.dump import Dump
 from triolet.storage.model.execution import (
@@ -549,7 +550,9 @@ def requests(draw: st.DrawFn, dump: Dump) -> Command[Any]:
     known = [one.id for one in dump.requests]
     held = tuple(draw(st.sampled_from([[], known[:1], known[-2:]])))
     match draw(
-        st.sampled_from(["ask", "ask", "claim", "claim", "end", "find", "list"])
+        st.sampled_from(
+            ["ask", "ask", "claim", "claim", "end", "find", "list", "withdraw"]
+        )
     ):
         case "ask":
             return RequestLaunch(
@@ -565,6 +568,12 @@ def requests(draw: st.DrawFn, dump: Dump) -> Command[Any]:
             )
         case "end":
             return draw(ends_of_requests(dump, owner_id))
+        case "withdraw":
+            return WithdrawLaunch(
+                request_id=draw(st.sampled_from([NONSENSE, *known])),
+                actor="eve",
+                reason=draw(st.sampled_from([None, "no “paper”"])),
+            )
         case "find":
             return FindLaunches(owner_id=owner_id, jobs=jobs, held=held)
         case _:

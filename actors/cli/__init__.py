@@ -4,6 +4,8 @@ Where the command is not on the path, ``python -m triolet.actors.cli`` is the sa
 Everything heavy is imported by the command that needs it, so that help is quick.
 """
 
+import sys
+
 from .interrupts import EndedByInterrupts
 
 __all__ = ["main"]
@@ -15,7 +17,8 @@ def main(arguments: list[str] | None = None) -> int:
     Args:
         arguments: The words after ``triolet``; None: those of this process.
     """
-    with EndedByInterrupts():
+    words = sys.argv[1:] if arguments is None else arguments
+    with EndedByInterrupts(words):
         from .app import carry_out
 
-        return carry_out(arguments)
+        return carry_out(words)

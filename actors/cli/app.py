@@ -1,6 +1,5 @@
 """The commands and their arguments; what a command does is in its own module."""
 
-import sys
 from importlib.metadata import version as installed_version
 from typing import Annotated
 
@@ -25,9 +24,8 @@ for name, command in {**operators, **requesters}.items():
     app.command(command, name=name)
 
 
-def carry_out(arguments: list[str] | None) -> int:
+def carry_out(words: list[str]) -> int:
     """Carry out one command line and give the exit code."""
-    words = sys.argv[1:] if arguments is None else arguments
     try:
         code = app(words, exit_on_error=False, print_error=False)
     except CycloptsError as exc:
@@ -81,15 +79,17 @@ def run(
     """
     from .running import mode_of, run_job
 
+    form = Form(command="run", json=json, debug=debug)
+
     def carried_out() -> Answer:
         mode = mode_of(anew=new, run=run, wait=wait)
         if dry_run:
             from .previewing import preview
 
             return preview(target, parameters, url_of(store), mode)
-        return run_job(target, parameters, url_of(store), mode, debug=debug)
+        return run_job(target, parameters, url_of(store), mode, form)
 
-    return guarded(carried_out, Form(command="run", json=json, debug=debug))
+    return guarded(carried_out, form)
 
 
 @app.command(name="list")

@@ -4,22 +4,26 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from ...storage.commands import ExecutionDetail, LatestExecution, ShowExecution
-from ...storage.commands.upgrading import FindDefinition
-from ...storage.model.errors import CorruptRecord
 from ...storage.model.execution import JobExecution, StepExecution
 from ...storage.model.lineage import Lineage, lineage_of
 from ..job.nested import RanChild, child_of
-from ..plan.manifest import read_manifest
-from ..plan.plan import JobDeclaration, StepNode
+from ..plan.plan import JobDeclaration, Plan, StepNode
 from .asking import ask
 
 
-def children_of(url: str, detail: ExecutionDetail) -> Mapping[str, RanChild]:
+def children_of(
+    url: str, detail: ExecutionDetail, plan: Plan | None
+) -> Mapping[str, RanChild]:
     """Give them by node.
 
     A step's row tells when it has ended by itself; otherwise its child is looked for.
+
+    Args:
+        url: Of the store.
+        detail: Of the execution.
+        plan: Of the execution; without it nothing is known.
     """
-    jobs = _jobs(url, detail)
+    jobs = {} if plan is None else _jobs(plan)
     found = {}
     for step in detail.steps:
         if step.node in jobs:
@@ -29,13 +33,8 @@ def children_of(url: str, detail: ExecutionDetail) -> Mapping[str, RanChild]:
     return found
 
 
-def _jobs(url: str, detail: ExecutionDetail) -> dict[str, str]:
+def _jobs(plan: Plan) -> dict[str, str]:
     """Name the jobs that steps run, by node."""
-    question = FindDefinition(detail.instance.job, detail.execution.revision)
-    try:
-        plan = read_manifest(ask(url, question).manifest)
-    except CorruptRecord:
-        return {}
     every = chain(plan.nodes.values(), plan.embedded.values())
     return {
         node.id: node.declaration.job

@@ -15,15 +15,18 @@ from ...storage.commands import (
 from ...storage.model.errors import Rejection
 from ...storage.model.operation import Directive
 from ...storage.model.partition import is_worker
+from ...storage.model.status import BatchStatus
 from ..job.operating import recovery_of
 from ..job.proposing import Proposal, propose
 from ..kernel.liveness import is_alive
+from ..plan.barring import is_barred
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
-from .formats import MICROS, duration, instant
+from .formats import MICROS, duration, instant, never_again
 from .operating import Asked
 from .partitioning import ShownPartition, called_by_key, open_lines, partitions_in
+from .stored import stored_plan
 
 
 @frozen
@@ -35,6 +38,8 @@ class Finding:
     proposal: Proposal
     partitions: tuple[ShownPartition, ...] = ()
     """Instead of the steps of their workers, where it is shown to people."""
+    once_only: tuple[str, ...] = ()
+    """Nodes that have begun and must not run again, so that no launch continues it."""
 
 
 @frozen
@@ -43,6 +48,8 @@ class Settled:
 
     execution_id: int
     outcome: Operated | Rejection
+    once_only: tuple[str, ...] = ()
+    """Nodes that must not run again, so that no launch continues it."""
 
 
 def diagnose(url: str) -> Answer:
@@ -52,7 +59,7 @@ def diagnose(url: str) -> Answer:
         StoreError: There is no usable store.
     """
     diagnosis = ask(url, Diagnose())
-    findings = [_shown(url, _finding(seen)) for seen in diagnosis.unresolved]
+    findings = [_shown(url, _finding(url, seen)) for seen in diagnosis.unresolved]
     return Answer(findings, _lines(findings, diagnosis))
 
 
@@ -63,35 +70,58 @@ def settle(url: str, asked: Asked, *, yes: bool) -> Answer:
         ConfirmationMissing: Nobody said yes.
         StoreError: There is no usable store.
     """
-    findings = [_finding(seen) for seen in ask(url, Diagnose()).unresolved]
+    findings = [_finding(url, seen) for seen in ask(url, Diagnose()).unresolved]
     safe = [one for one in findings if one.proposal is Proposal.TAKE_OVER]
     if not safe:
         return Answer([], ["there is nothing to settle"])
     numbers = ", ".join(str(one.seen.execution.id) for one in safe)
     confirm(f"take over what dead processes left: execution {numbers}", yes)
-    settled = [_settle(url, one.seen, asked) for one in safe]
+    settled = [_settle(url, one, asked) for one in safe]
     return Answer(settled, map(_settled_line, settled))
 
 
-def _settle(url: str, seen: Unresolved, asked: Asked) -> Settled:
+def _settle(url: str, one: Finding, asked: Asked) -> Settled:
+    seen = one.seen
     words = evolve(asked.words, operation_id=uuid4().hex)
     request = recovery_of(seen, Directive.TAKE_OVER, words)
     try:
-        return Settled(seen.execution.id, carry_out(url, request))
+        done = carry_out(url, request)
     except Rejection as refused:
         return Settled(seen.execution.id, refused)
+    return Settled(seen.execution.id, done, one.once_only)
 
 
 def _settled_line(one: Settled) -> str:
     if isinstance(one.outcome, Rejection):
         return f"execution {one.execution_id} was left alone: {one.outcome}"
     status = one.outcome.operation.result
-    return f"execution {one.execution_id} is {status}: the next launch continues it"
+    head = f"execution {one.execution_id} is {status}"
+    if one.once_only:
+        return f"{head}: {never_again(one.once_only)}"
+    # Whether the job may be attempted again is said by each launch, not by the store.
+    return f"{head}: the next launch continues it, unless the job is not restartable"
 
 
-def _finding(seen: Unresolved) -> Finding:
+def _finding(url: str, seen: Unresolved) -> Finding:
     alive = is_alive(seen.owner)
-    return Finding(seen, alive, propose(seen, alive))
+    plan = stored_plan(url, seen.instance, seen.execution)
+    once = (
+        node
+        for node, partition in _begun(url, seen)
+        if plan is not None and is_barred(plan, node, partition=partition)
+    )
+    return Finding(
+        seen, alive, propose(seen, alive), once_only=tuple(dict.fromkeys(once))
+    )
+
+
+def _begun(url: str, seen: Unresolved) -> Iterator[tuple[str, bool]]:
+    """Give the nodes of steps that did not complete, and whether it is a partition."""
+    detail = ask(url, ShowExecution(seen.execution.id))
+    for step in detail.steps:
+        named = called_by_key(step, detail.partitions)
+        if named is not None and step.status is not BatchStatus.COMPLETED:
+            yield named.node, named is not step
 
 
 def _shown(url: str, one: Finding) -> Finding:
@@ -134,6 +164,8 @@ def _finding_lines(one: Finding) -> Iterator[str]:
         yield f"  step {step.node}: {step.status}"
         yield from open_lines(one.partitions, step.node)
     yield f"  {one.proposal.value}" + _command(one)
+    if one.once_only and one.proposal is not Proposal.LEAVE:
+        yield f"  {never_again(one.once_only)}"
 
 
 def _owner(one: Finding) -> str:

@@ -33,14 +33,20 @@ def answer_document(command: str, answer: Answer) -> str:
     return _document(command, answer.code, answer.value, diagnostics, answer.more)
 
 
-def error_document(command: str, code: int, exc: BaseException, sentence: str) -> str:
+def error_document(
+    command: str,
+    code: int,
+    exc: BaseException,
+    sentence: str,
+    data: object = None,
+) -> str:
     """Write an error; each of several mistakes has a diagnostic of its own."""
     if isinstance(exc, DefinitionError):
         every = [_diagnostic(one.code, str(one)) for one in exc.problems]
     else:
         stable = exc.code if isinstance(exc, TrioletError) else "internal_error"
         every = [_diagnostic(stable, sentence)]
-    return _document(command, code, None, every, None)
+    return _document(command, code, data, every, None)
 
 
 def _diagnostic(code: str | None, message: str) -> dict[str, object]:

@@ -12,6 +12,7 @@ from ...storage.model.errors import DefinitionError, TrioletError, error
 from ..job.places import place_of
 from .answers import Answer
 from .exit_codes import INTERNAL, OUTPUT_FAILED, SECOND_SIGNAL, exit_of
+from .interrupts import answering
 from .output import OutputFailed, complain, emit
 
 
@@ -58,6 +59,7 @@ def _tell(answer: Answer, form: Form) -> int:
     if form.json:
         from .documents import answer_document
 
+        answering()
         emit([answer_document(form.command, answer)])
     else:
         emit(answer.lines)
@@ -71,6 +73,7 @@ def told(exc: BaseException, code: int, sentence: str, form: Form) -> int:
     if form.json:
         from .documents import error_document
 
+        answering()
         try:
             emit([error_document(form.command, code, exc, sentence)])
         except OutputFailed as failed:
@@ -89,7 +92,7 @@ def _unforeseen(exc: BaseException) -> tuple[int, str]:
         exc = (interrupted or exc).exceptions[0]
     text = f"{type(exc).__name__}: {exc}"
     if isinstance(exc, KeyboardInterrupt):
-        again = "interrupted; the same command continues from the last commit"
+        again = "interrupted; what was committed stays"
         return SECOND_SIGNAL, again
     if isinstance(exc, Exception):
         return INTERNAL, f"internal error, please report it: {text}"

@@ -1,11 +1,17 @@
 """How numbers, times, durations and results are written for people."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from ...storage.model.execution import Counts
-from ...storage.model.status import BatchStatus
+from ...storage.model.errors import listed
+from ...storage.model.execution import Counts, Failure
+from ...storage.model.status import BatchStatus, FailureCategory
 
 MICROS = 1_000_000
+OWNER_DIED = "owner_died"
+"""The code of a failure that closed what a dead process left."""
+NEVER_AGAIN = "{} not restartable, so no launch continues it: 'triolet run ... --new' runs it anew"
+"""What is said of a job or a step; filled in with is or are."""
 
 
 def instant(micros: int | None) -> str:
@@ -59,6 +65,22 @@ def elapsed(began: int | None, ended: int | None) -> str:
     return duration((ended - began) / MICROS)
 
 
+def took(began: int | None, ended: int | None, failure: Failure | None) -> str:
+    """Write how long something took that has ended, where that is known.
+
+    Args:
+        began: By the store's clock.
+        ended: The same; for what others closed, it is only when they did.
+        failure: Why it failed.
+    """
+    match failure:
+        case Failure(category=FailureCategory.STALE_RECOVERED, code=code):
+            return "died" if code == OWNER_DIED else "-"
+        case Failure(category=FailureCategory.UNKNOWN_COMMIT):
+            return "-"
+    return elapsed(began, ended)
+
+
 def table(rows: list[list[str]]) -> list[str]:
     """Align rows of words in columns; the first row is the head."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -68,3 +90,11 @@ def table(rows: list[list[str]]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def never_again(nodes: Iterable[str]) -> str:
+    """Say of steps which began that nothing can continue them."""
+    names = list(dict.fromkeys(nodes))
+    one = len(names) == 1
+    steps = "step" if one else "steps"
+    return f"{steps} {listed(names)} " + NEVER_AGAIN.format("is" if one else "are")

@@ -1,16 +1,14 @@
 """``triolet graph``: a job as a Mermaid flowchart."""
 
-from collections.abc import Mapping
-
 from ...storage.commands import ExecutionDetail, ShowExecution
 from ...storage.model.errors import InvalidValue
 from ...storage.model.status import BatchStatus
 from ..plan.compile import compile_job
 from ..plan.mermaid import mermaid_lines
-from ..plan.plan import Graph, Plan, SplitNode, nodes_inside
 from .answers import Answer
 from .asking import ask
 from .partitioning import partitions_in, tally
+from .reusing import reused_in_branches
 from .target import load_job
 
 
@@ -33,7 +31,8 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
                 f"is one of job {detail.instance.job!r}, not of {plan.job!r}",
             )
         found = _statuses(detail)
-        found |= _reused_in_branches(url, plan, detail, found)
+        inside = reused_in_branches(url, plan, detail)
+        found |= {step.node: step.status for step in inside}
         statuses = {node: found[node] for node in plan.every if node in found}
         parts = partitions_in(detail)
         tallies = {
@@ -42,31 +41,6 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
         }
     lines = list(mermaid_lines(plan, statuses, tallies))
     return Answer({"mermaid": "\n".join(lines), "statuses": statuses}, lines)
-
-
-def _reused_in_branches(
-    url: str, plan: Plan, detail: ExecutionDetail, found: Mapping[str, BatchStatus]
-) -> dict[str, BatchStatus]:
-    """Say which steps of branches without rules had completed: only their rows tell.
-
-    Of a split that the execution came to, those count whose latest row is COMPLETED.
-    """
-    missing: set[str] = set()
-    for node in plan.every.values():
-        if isinstance(node, SplitNode):
-            inside = {one.id for one in nodes_inside(node)}
-            lines = [one for one in node.branches if not isinstance(one, Graph)]
-            if not found.keys().isdisjoint({node.join, *inside}):
-                missing |= {step.id for line in lines for step in line} - found.keys()
-    reused: dict[str, BatchStatus] = {}
-    while missing and (earlier := detail.execution.restart_of) is not None:
-        detail = ask(url, ShowExecution(earlier))
-        for step in detail.steps:
-            if step.node in missing:
-                missing.remove(step.node)
-                if step.status is BatchStatus.COMPLETED:
-                    reused[step.node] = step.status
-    return reused
 
 
 def _statuses(detail: ExecutionDetail) -> dict[str, BatchStatus]:

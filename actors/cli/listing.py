@@ -4,7 +4,7 @@ from ...storage.commands import ExecutionLine, ListExecutions
 from ...storage.model.status import BatchStatus
 from .answers import Answer
 from .asking import ask
-from .formats import elapsed, instant
+from .formats import instant, took
 from .paging import check_page, page_lines, status_of
 
 HEAD = ["execution", "job", "attempt", "status", "started (UTC)", "took", "run"]
@@ -36,6 +36,6 @@ def _row(line: ExecutionLine) -> list[str]:
         str(execution.attempt),
         execution.status.value,
         instant(execution.started_at),
-        elapsed(execution.started_at, execution.ended_at),
+        took(execution.started_at, execution.ended_at, execution.failure),
         "" if line.instance.run is None else str(line.instance.run),
     ]

@@ -192,7 +192,7 @@ def _question(seen: Unresolved, directive: Directive) -> str:
         else ""
     )
     do = (
-        "mark it FAILED, so that the next launch continues it"
+        "mark it FAILED, so that a launch may continue it"
         if directive is Directive.MARK_FAILED
         else "abandon it, so that it is never continued"
     )

@@ -70,17 +70,12 @@ def restart(
     from .running import Mode, run_job
 
     mode = Mode(wait=wait, restart=execution)
+    form = Form(command="restart", json=json, debug=debug)
     if dry_run:
         from .previewing import preview
 
-        return guarded(
-            lambda: preview(target, parameters, url_of(store), mode),
-            Form(command="restart", json=json, debug=debug),
-        )
-    return guarded(
-        lambda: run_job(target, parameters, url_of(store), mode, debug=debug),
-        Form(command="restart", json=json, debug=debug),
-    )
+        return guarded(lambda: preview(target, parameters, url_of(store), mode), form)
+    return guarded(lambda: run_job(target, parameters, url_of(store), mode, form), form)
 
 
 def abandon(
@@ -135,7 +130,7 @@ def recover(
     Args:
         execution: Its number.
         reason: Why.
-        mark_failed: It failed: the next launch continues it.
+        mark_failed: It failed: a launch continues it, where the job allows that.
         abandon: It is never continued.
         yes: Do not ask.
         actor: Who decides.
@@ -168,8 +163,8 @@ def doctor(
     """List executions that have not ended, why, and what mends them.
 
     Args:
-        settle: Close what processes left that are known to have died, so that the next
-            launch continues it.
+        settle: Close what processes left that are known to have died; a launch then
+            continues it, where the job allows that.
         yes: Do not ask.
         actor: Who settles.
         reason: Why.

@@ -52,6 +52,18 @@ def emit(lines: Iterable[str]) -> None:
         raise given_up(exc) from exc
 
 
+def written(line: str) -> None:
+    """Write a last line past all buffers, which a signal may have found in use."""
+    if sys.stdout is None:
+        return
+    rest = f"{_encodable(plain(line))}\n".encode(sys.stdout.encoding or "utf-8")
+    try:
+        while rest:
+            rest = rest[os.write(sys.stdout.fileno(), rest) :]
+    except OSError:
+        return
+
+
 def given_up(exc: OSError) -> OutputFailed:
     """Say that standard output failed, and throw away what it still holds.
 

@@ -17,7 +17,8 @@ from ...storage.model.partition import PartitionExecution, is_worker
 from ...storage.model.status import BatchStatus
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
-from .formats import counts_text, elapsed, exit_text, table
+from .formats import counts_text, exit_text, table
+from .formats import took as how_long
 
 SHOWN_MAX = 20
 
@@ -232,7 +233,7 @@ def _row(one: ShownPartition) -> list[str]:
     if isinstance(one.status, BatchStatus) and not one.status.active:
         code = exit_text(one.status, one.exit_code)
         if one.ended_at is not None:
-            took = elapsed(one.started_at, one.ended_at)
+            took = how_long(one.started_at, one.ended_at, one.failure)
     return [
         "      " + one.key,
         one.status.value,

@@ -2,20 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ...storage.commands import NotRestartable, StartLimitReached
 from ...storage.model.errors import listed
 from ...storage.model.parameters import RESERVED_PREFIX
 from ...storage.model.status import BatchStatus
+from ..job.nested import child_of
 from ..job.report import LaunchReport
 from ..job.wording import failure_text
-from ..plan.actions import PartitionReport, StepReport
-from ..plan.failures import StepNotRestartable, VisitLimitReached
 from ..plan.plan import (
-    PartitionedNode,
     Plan,
     PlanNode,
     SplitNode,
-    StepNode,
     nodes_of,
 )
 from .formats import counts_text, duration, exit_text, table
@@ -29,34 +25,19 @@ _NEXT = {
     "out what it did, then use 'triolet recover {} --reason WHY' with --mark-failed or --abandon",
 }
 _OVER = "it cannot be continued: 'triolet run ... --new' runs it anew"
-_FOR_GOOD = {
-    # The last is that of a child.
-    one.code
-    for one in (
-        StartLimitReached,
-        VisitLimitReached,
-        StepNotRestartable,
-        NotRestartable,
-    )
-}
-"""Failures that every later attempt would come to again."""
 
 
 def report_lines(
     report: LaunchReport,
     seconds: float,
     plan: Plan | None = None,
-    *,
-    restartable: bool = True,
 ) -> Iterator[str]:
     """Write the whole report; why the job failed is in `outcome_of`.
 
     Args:
         report: Of the launch.
         seconds: How long it took.
-        plan: Of the job; tells which steps stand in which split, and which ones are
-            not run again.
-        restartable: Whether the job is.
+        plan: Of the job; tells which steps stand in which split.
     """
     anew = f", run {report.run}" if report.run is not None else ""
     yield (
@@ -71,12 +52,22 @@ def report_lines(
         yield "  " + _parameters(report)
     yield from _steps(report, {} if plan is None else _splits(plan.nodes.values()))
     if report.status in _NEXT:
-        over = report.status.restartable and (not restartable or _over(report, plan))
-        yield "  " + (_OVER if over else _NEXT[report.status]).format(
-            report.execution_id
-        )
-        if report.run is not None and report.status.restartable and not over:
+        hint = _OVER if report.over else _NEXT[report.status]
+        yield "  " + hint.format(report.execution_id)
+        yield from _unknown_children(report)
+        if report.run is not None and report.status.restartable and not report.over:
             yield f"  with --run {report.run}, and without --new"
+
+
+def _unknown_children(report: LaunchReport) -> Iterator[str]:
+    """Name the executions that have to be resolved beside the job's own."""
+    for one in report.steps:
+        child = child_of(one.row)
+        if child is not None and one.status is BatchStatus.UNKNOWN:
+            yield (
+                f"  and the same for execution {child.execution_id} of job {child.job}, "
+                f"which step {one.node} ran"
+            )
 
 
 def _steps(
@@ -130,31 +121,6 @@ def _parameters(report: LaunchReport) -> str:
     kept = f"parameters kept: {listed(report.reused)}"
     free = [name for name in others if not name.startswith(RESERVED_PREFIX)]
     return kept + (f"; given or by default: {listed(free)}" if free else "")
-
-
-def _over(report: LaunchReport, plan: Plan | None) -> bool:
-    """Tell whether every later attempt of the instance would fail as well."""
-    failure = report.failure
-    if failure is not None and failure.code in _FOR_GOOD:
-        return True
-    nodes = {} if plan is None else plan.every
-    ran: list[StepReport | PartitionReport] = [*report.steps]
-    ran += [one for one in report.partitions if one.began]
-    return any(_barred(report, nodes.get(one.node), one) for one in ran)
-
-
-def _barred(
-    report: LaunchReport, node: PlanNode | None, one: StepReport | PartitionReport
-) -> bool:
-    """Tell whether the next attempt comes to something that must not run again."""
-    if isinstance(node, PartitionedNode) and isinstance(one, PartitionReport):
-        node = node.worker
-    if not isinstance(node, StepNode) or node.restartable or one.reused:
-        return False
-    # Where a failed step led to a stop, the next attempt may go on behind it.
-    return one.status is BatchStatus.STOPPED or (
-        one.status is BatchStatus.FAILED and report.status is BatchStatus.FAILED
-    )
 
 
 def outcome_of(report: LaunchReport, *, debug: bool = False) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .failing import Form, guarded
-from .words import Debug, Json, Store, url_of
+from .words import Actor, Debug, Json, Store, Yes, url_of
 
 
 def enqueue(
@@ -33,6 +33,38 @@ def enqueue(
     return guarded(
         lambda: requesting.enqueue(target, parameters, url_of(store), anew=new),
         Form(command="enqueue", json=json, debug=debug),
+    )
+
+
+def withdraw(
+    request: int,
+    /,
+    *,
+    reason: str,
+    yes: Yes = False,
+    actor: Actor = None,
+    store: Store = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> int:
+    """Take back a launch request that nobody works on: it is never launched.
+
+    Args:
+        request: Its number, as 'triolet requests' gives it.
+        reason: Why.
+        yes: Do not ask.
+        actor: Who asks.
+        store: The store.
+        json: Print one JSON object.
+        debug: Show the traceback of an error, too.
+    """
+    from . import requesting
+    from .operating import Asked
+
+    asked = Asked(actor=actor, reason=reason)
+    return guarded(
+        lambda: requesting.withdraw(url_of(store), request, asked, yes=yes),
+        Form(command="withdraw", json=json, debug=debug),
     )
 
 
@@ -89,15 +121,16 @@ def serve(
     """
     from . import serving
 
-    service = serving.Service(max_running=max_running, once=once, quiet=json)
+    form = Form(command="serve", json=json, debug=debug)
+    service = serving.Service(max_running=max_running, once=once, form=form)
     return guarded(
-        lambda: serving.serve([target, *targets], url_of(store), service),
-        Form(command="serve", json=json, debug=debug),
+        lambda: serving.serve([target, *targets], url_of(store), service), form
     )
 
 
 requesters: dict[str, Callable[..., int]] = {
     "enqueue": enqueue,
+    "withdraw": withdraw,
     "requests": requests,
     "serve": serve,
 }

@@ -1,11 +1,12 @@
-"""``triolet enqueue`` and ``requests``: launches that somebody else makes."""
+"""``triolet enqueue``, ``withdraw`` and ``requests``: launches that others make."""
 
 from collections.abc import Sequence
 
 from attrs import asdict
 
-from ...storage.commands.requesting import ListLaunches
+from ...storage.commands.requesting import ListLaunches, WithdrawLaunch
 from ...storage.model.errors import InvalidValue
+from ...storage.model.execution import COUNT_MAX
 from ...storage.model.launch_request import LaunchRequest, RequestStatus
 from ...storage.model.status import BatchStatus
 from ...storage.stores import MEMORY
@@ -14,7 +15,9 @@ from ..plan.arguments import parse_arguments
 from ..plan.compile import compile_job
 from .answers import Answer
 from .asking import ask, carry_out
+from .confirming import confirm
 from .formats import instant
+from .operating import Asked
 from .paging import check_page, page_lines, status_of
 from .target import load_job
 
@@ -25,7 +28,7 @@ HEAD = [
     "requested (UTC)",
     "execution",
     "which is",
-    "why refused",
+    "why",
 ]
 
 
@@ -55,6 +58,31 @@ def refuse_memory(url: str) -> None:
             "must outlast this process: name a SQLite file or a PostgreSQL database"
         )
         raise InvalidValue("the store of launch requests", reason)
+
+
+def withdraw(url: str, request_id: int, asked: Asked, *, yes: bool) -> Answer:
+    """Take back a request that nobody works on.
+
+    Raises:
+        ConfirmationMissing: Nobody said yes.
+        TrioletError: Whatever refused it, or the store failed.
+    """
+    refuse_memory(url)
+    words = asked.words
+    command = WithdrawLaunch(
+        request_id=request_id, actor=words.actor, reason=words.reason
+    )
+    before = min(request_id + 1, COUNT_MAX)
+    for one in ask(url, ListLaunches(limit=1, before=before)).requests:
+        if one.id == request_id and one.status is RequestStatus.REQUESTED:
+            confirm(
+                f"request {request_id} for job {one.job} waits; withdraw it, so that "
+                "it is never launched",
+                yes,
+            )
+    done = carry_out(url, command)
+    again = ", as before" if done.already else ""
+    return Answer(done, [f"request {request_id} is {done.request.status}{again}"])
 
 
 def list_requests(
@@ -89,5 +117,15 @@ def _row(one: LaunchRequest, outcome: BatchStatus | None) -> list[str]:
         instant(one.requested_at),
         "" if one.execution_id is None else str(one.execution_id),
         "" if outcome is None else outcome.value,
-        "" if one.refusal is None else one.refusal.message,
+        _why(one),
     ]
+
+
+def _why(one: LaunchRequest) -> str:
+    """Say why a request was refused, or who withdrew it and why."""
+    if one.refusal is not None:
+        return one.refusal.message
+    if one.withdrawal is None:
+        return ""
+    reason = one.withdrawal.reason
+    return f"by {one.withdrawal.actor}" + (f", {reason!r}" if reason else "")

@@ -25,12 +25,13 @@ from .answers import Answer
 from .asking import ask
 from .block import terminal_size
 from .exit_codes import BY_STATUS, DONE
-from .failing import UsageInvalid
+from .failing import Form, UsageInvalid
 from .output import plain
 from .progress import Progress
 from .reporting import outcome_of, report_lines
 from .signals import Interruptions, obeyed
 from .target import load_job
+from .underway import Underway
 
 PATIENCE_SECS = 0.1
 """Of the event loop, which has little else to do here."""
@@ -68,16 +69,17 @@ def run_job(
     pairs: Sequence[str],
     url: str,
     mode: Mode,
-    *,
-    debug: bool,
+    form: Form,
 ) -> Answer:
     """Launch a job and report; the exit code tells how it ended.
 
     Raises:
         TrioletError: Whatever refused the launch, or the store failed.
     """
-    with obeyed() as interruptions:
+    with obeyed(Interruptions(form, "stopping the job")) as interruptions:
         job = compile_job(load_job(target))
+        underway = Underway(job)
+        interruptions.about(lambda: underway.outlook, lambda: underway.left)
         given = parse_arguments(job.parameters, pairs)
         # Before the store is opened, which may make a file.
         if mode.restart is None:
@@ -85,18 +87,17 @@ def run_job(
         else:
             restart_of(ask(url, ShowExecution(mode.restart)), job, given)
         progress = _progress()
-        _log_to(progress, debug)
+        _log_to(progress, form.debug)
         began = time.monotonic()
-        launch = _Launch(url, job, given, progress, interruptions)
+        launch = _Launch(url, job, given, progress, interruptions, underway)
         try:
             report = trio.run(launch.run, mode)
         finally:
             progress.end()
         seconds = time.monotonic() - began
-        restartable = job.restartable
-        lines = list(report_lines(report, seconds, job.plan, restartable=restartable))
+        lines = list(report_lines(report, seconds, job.plan))
     code = BY_STATUS[report.status]
-    why = None if code == DONE else outcome_of(report, debug=debug)
+    why = None if code == DONE else outcome_of(report, debug=form.debug)
     return Answer(report, lines, code, warning=why)
 
 
@@ -109,6 +110,7 @@ class _Launch:
     given: Mapping[str, object]
     progress: Progress
     interruptions: Interruptions
+    underway: Underway
 
     async def run(self, mode: Mode) -> LaunchReport:
         """Launch, with signals and the clock of the progress line beside it."""
@@ -146,6 +148,7 @@ class _Launch:
     def _hear(self, event: Event) -> None:
         if event.kind is EventKind.JOB_STARTED:
             self.interruptions.job_began()
+        self.underway.hear(event)
         self.progress(event)
 
     async def _tick(self) -> None:

@@ -16,6 +16,7 @@ from ..job.serving import MAX_RUNNING_MAX, ServedRequest
 from ..job.wording import failure_summary
 from ..plan.definition import Job
 from .answers import Answer
+from .failing import Form
 from .output import complain, emit, plain
 from .requesting import refuse_memory
 from .signals import Interruptions, obeyed
@@ -23,6 +24,7 @@ from .target import load_maker
 
 HELD = "given back"
 """How a request is called that somebody else may claim."""
+_OUTLOOK = "whoever serves next takes over what ran"
 
 
 @frozen(kw_only=True)
@@ -31,8 +33,12 @@ class Service:
 
     max_running: int
     once: bool
-    quiet: bool
-    """Print nothing but the answer."""
+    form: Form
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is printed but the answer."""
+        return self.form.json
 
 
 @define
@@ -125,11 +131,15 @@ def serve(targets: Sequence[str], url: str, service: Service) -> Answer:
     if not 1 <= service.max_running <= MAX_RUNNING_MAX:
         raise InvalidValue("--max", f"must be 1 to {MAX_RUNNING_MAX}")
     refuse_memory(url)
-    with obeyed("stopping: what runs is stopped and given back") as interruptions:
+    stopping = Interruptions(
+        service.form, "stopping: what runs is stopped and given back"
+    )
+    with obeyed(stopping) as interruptions:
         jobs = [load_maker(target) for target in targets]
         served_jobs(jobs)  # before the store is opened, which may make a file
         logging.getLogger().addHandler(_Notes(logging.WARNING))
         serving = _Serving(url, jobs, service, interruptions)
+        interruptions.about(lambda: _OUTLOOK, lambda: serving.served)
         began = time.monotonic()
         trio.run(serving.run)
         seconds = time.monotonic() - began

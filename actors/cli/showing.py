@@ -10,11 +10,8 @@ from ...storage.commands import (
     OperatorHistory,
     ShowExecution,
 )
-from ...storage.model.execution import (
-    Decision,
-    JobExecution,
-    StepExecution,
-)
+from ...storage.commands.continuing import is_cut_off
+from ...storage.model.execution import Decision, StepExecution
 from ...storage.model.lineage import lineage_of, without_lineage
 from ...storage.model.operation import Action, Operation
 from ...storage.model.parameters import JobParameter, ParameterKind
@@ -26,13 +23,15 @@ from ..plan.plan import target_text
 from .answers import Answer
 from .asking import ask
 from .children import children_of
-from .formats import counts_text, elapsed, exit_text, instant, table
+from .formats import OWNER_DIED, counts_text, exit_text, instant, table, took
 from .partitioning import (
     ShownPartition,
     partitions_in,
     shown_lines,
     without_workers,
 )
+from .reusing import reused_in_branches
+from .stored import stored_plan
 from .visiting import last_visits, left_out, visit_text
 
 
@@ -56,8 +55,14 @@ def show_execution(url: str, execution_id: int) -> Answer:
         StoreError: There is no usable store.
     """
     detail = ask(url, ShowExecution(execution_id))
+    plan = stored_plan(url, detail.instance, detail.execution)
+    if plan is not None:
+        inside = reused_in_branches(url, plan, detail)
+        if inside:
+            every = sorted((*detail.reused, *inside), key=lambda step: step.id)
+            detail = evolve(detail, reused=tuple(every))
     history = ask(url, ListOperations(execution_id))
-    children = children_of(url, detail)
+    children = children_of(url, detail, plan)
     lines = [
         *detail_lines(detail, children),
         *history_lines(detail.execution.status, history),
@@ -123,7 +128,7 @@ def detail_lines(
     if lineage is not None:
         yield f"  run by step {lineage.node} of execution {lineage.execution_id}"
     yield f"  revision {execution.revision}"
-    yield f"  started {instant(execution.started_at)} UTC, " + _end(execution)
+    yield f"  started {instant(execution.started_at)} UTC, " + _end(detail)
     yield f"  owner: {owner_text(detail)}"
     for parameter in without_lineage(execution.parameters):
         yield "  parameter " + parameter_text(parameter)
@@ -142,11 +147,32 @@ def _exit(status: BatchStatus, code: str) -> str:
     return "" if status.active else f", exit {code}"
 
 
-def _end(execution: JobExecution) -> str:
+def _end(detail: ExecutionDetail) -> str:
+    execution = detail.execution
     if execution.ended_at is None:
         return "not ended"
-    took = elapsed(execution.started_at, execution.ended_at)
-    return f"ended {instant(execution.ended_at)}, took {took}"
+    at = instant(execution.ended_at)
+    # What is stopped has no failure of its own, even when its process had died.
+    of_steps = (one.failure for one in detail.steps)
+    failures = [execution.failure, *of_steps]
+    if any(one is not None and one.code == OWNER_DIED for one in failures):
+        return f"died at {instant(_last_write(detail))} or later, closed {at}"
+    duration = took(execution.started_at, execution.ended_at, execution.failure)
+    if duration == "-":
+        return f"closed {at} by an operator"
+    return f"ended {at}, took {duration}"
+
+
+def _last_write(detail: ExecutionDetail) -> int:
+    """Give when the execution last began or ended something by itself."""
+    execution = detail.execution
+    known = [execution.created_at, execution.started_at]
+    for step in detail.steps:
+        known += [step.created_at, step.started_at]
+        if not is_cut_off(step.failure):
+            known.append(step.ended_at)
+    known += [made.decided_at for made in detail.decisions]
+    return max(at for at in known if at is not None)
 
 
 def owner_text(detail: ExecutionDetail) -> str:
@@ -185,7 +211,7 @@ def _steps(
             "  " + visit_text(step.node, step.visit),
             step.status.value,
             "" if step.status.active else exit_text(step.status, step.exit_code),
-            elapsed(step.started_at, step.ended_at),
+            took(step.started_at, step.ended_at, step.failure),
             counts_text(step.counts),
         ]
         for step in shown

@@ -1,37 +1,17 @@
 """``triolet upgrade``: letting a changed job continue what an earlier one began."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from attrs import frozen
+from attrs import evolve
 
 from ...storage.commands.upgrading import FindDefinition
 from ...storage.model.errors import InvalidValue, listed
-from ..job.upgrading import upgrade_of
+from ..job.upgrading import Upgraded, upgrade_of, upgraded
 from ..plan.compile import compile_job
-from ..plan.manifest import read_manifest
-from ..plan.upgrade import begun_new, left_behind
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
 from .target import load_job
-
-
-@frozen(kw_only=True)
-class Upgraded:
-    """What an upgrade carries over, and what it does not."""
-
-    job: str
-    revision: str
-    earlier: str
-    """The revision that is continued."""
-    continued: Mapping[str, str]
-    """Earlier node to the one that continues it."""
-    left_behind: tuple[str, ...]
-    """Earlier nodes that nothing continues: whatever they did is forgotten."""
-    new: tuple[str, ...]
-    """Nodes that continue nothing: they run, whatever was done under another name."""
-    registered: bool
-    """False: it was only previewed."""
 
 
 def upgrade(
@@ -55,19 +35,12 @@ def upgrade(
     job = compile_job(load_job(target))
     earlier = ask(url, FindDefinition(job.plan.job, revision))
     command = upgrade_of(job, earlier, pairs, None)
-    found = Upgraded(
-        job=job.plan.job,
-        revision=job.revision,
-        earlier=revision,
-        continued=dict(command.steps),
-        left_behind=left_behind(read_manifest(earlier.manifest), command.steps),
-        new=begun_new(job.plan, command.steps),
-        registered=not dry_run,
-    )
+    found = upgraded(job, earlier, command)
     if not dry_run:
         if found.left_behind:
             confirm(_question(found), yes)
-        carry_out(url, command)
+        done = carry_out(url, command)
+        found = evolve(found, registered=True, unchanged=done.unchanged)
     return Answer(found, list(_lines(found)))
 
 

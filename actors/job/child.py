@@ -50,6 +50,8 @@ REFUSALS = (
     OutcomeUnresolved,
 )
 """Why a child may not begin; whatever else is raised concerns the store or the parent."""
+FOR_GOOD = (InstanceAbandoned, NotRestartable)
+"""Those that every later attempt would come to again."""
 
 
 @define(eq=False)
@@ -85,6 +87,8 @@ class ChildRun:
             found = await store.ask(ShowExecution(exc.execution_id))
             return self._ended_as(found.execution)
         except REFUSALS as exc:
+            if isinstance(exc, FOR_GOOD):
+                self._cannot_go_on()
             return failed(self._refusal(exc))
         self._child = child
         try:
@@ -94,6 +98,8 @@ class ChildRun:
             return failed(self._refusal(exc))
         finally:
             self._child = None
+        if report.over:
+            self._cannot_go_on()
         return self._ended_as(report)
 
     def stop(self, scope: trio.CancelScope) -> None:
@@ -106,6 +112,10 @@ class ChildRun:
     def inside(self) -> tuple[ActorState, ...]:
         """Show the child, if it runs."""
         return () if self._child is None else (self._child.inspect(),)
+
+    def _cannot_go_on(self) -> None:
+        """Note that a later attempt at the parent would come to the same."""
+        self.environment.over.add((self.row.node.id, self.row.visit))
 
     @property
     def _job(self) -> CompiledJob:

@@ -8,11 +8,10 @@ processing happen outside of that transaction.
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import length_hint
 from typing import Any
 
 import trio
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from ...storage.commands import CommitChunk, Cursor, Enlist, EnlistedWrite, WriteFailed
 from ...storage.envelope import CHECKPOINT_FORMAT, POSITION_SCHEMA, seal, unseal
@@ -20,15 +19,14 @@ from ...storage.model.errors import (
     CommitOutcomeUnknown,
     CorruptRecord,
     InvalidValue,
-    with_article,
 )
 from ...storage.model.execution import Counts, ExitCode
 from ...storage.model.status import BatchStatus, FailureCategory
 from ..items.protocols import ChunkKey, Delivery
-from ..kernel.offload import Offload
 from ..plan.actions import OpenStep, StepResult
-from ..plan.definition import FILTERED, Chunk, InFlight, Step
-from .boundary import ComponentFailed, OutcomeUnknown, Where, is_async
+from ..plan.definition import Chunk, InFlight, Step
+from .boundary import ComponentFailed, OutcomeUnknown, Where
+from .chunk_filling import ChunkFilling, Filled
 from .context import StepContext
 from .events import Event, EventKind
 from .step import Environment, failed, unknown
@@ -39,19 +37,6 @@ CLOSE_SECS = 5.0
 """How long a component may take to close once it is being cancelled."""
 
 _STOPPED = StepResult(status=BatchStatus.STOPPED, exit_code=ExitCode.STOPPED)
-
-
-@frozen
-class _Filled:
-    """A chunk between reading and writing."""
-
-    read: int
-    rows: Sequence[Any]
-    state: object
-
-    @property
-    def ended(self) -> bool:
-        return self.read == 0
 
 
 @define(eq=False)
@@ -66,13 +51,10 @@ class ChunkRun:
     _opened: list[tuple[str, Callable[[], Any]]] = field(factory=list, init=False)
     _hung: bool = field(default=False, init=False)
     """Whether a component did not close in its time."""
-    _offload: Offload = field(init=False)
+    _filling: ChunkFilling = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._offload = Offload(
-            adaptive=self.environment.boundary.limiter is not None,
-            patience=self.environment.patience,
-        )
+        self._filling = ChunkFilling(self.step, self.chunk, self.row, self.environment)
 
     async def run(self) -> StepResult:
         """Run the loop to the end of the input, a stop, or a failure."""
@@ -112,7 +94,7 @@ class ChunkRun:
         """Commit chunk after chunk; tell whether the input has ended."""
         while not self.ctx.stop.is_set():
             try:
-                filled = await self._fill()
+                filled = await self._filling.fill()
                 if filled.ended:
                     return True
                 await trio.lowlevel.checkpoint_if_cancelled()
@@ -121,16 +103,7 @@ class ChunkRun:
                 counts = self.row.counts
                 self.row.counts = evolve(counts, rolled_back=counts.rolled_back + 1)
                 raise
-        return await self._has_ended()
-
-    async def _has_ended(self) -> bool:
-        """Look for one more item: a step whose last chunk is durable has not stopped."""
-        try:
-            items = await self._call("reader", self.chunk.reader.read, 1)
-            self._check_read(items)
-        except ComponentFailed:
-            return False
-        return not items
+        return await self._filling.has_ended()
 
     # Opening and closing
 
@@ -199,93 +172,7 @@ class ChunkRun:
 
     # One chunk
 
-    async def _fill(self) -> _Filled:
-        reader, processor = self.chunk.reader, self.chunk.processor
-        plain = not (is_async(reader.read) or is_async(reader.state))
-        if plain and processor is None and getattr(reader, "brief", False):
-            return await self._fill_briefly()
-        if plain and not (processor is not None and is_async(processor)):
-            return await self.environment.boundary.in_thread(self._fill_plainly)
-        items = await self._call("reader", reader.read, self.chunk.size)
-        self._check_read(items)
-        state = await self._call("reader", reader.state) if items else None
-        if processor is None or not items:
-            return _Filled(len(items), items, state)
-        if is_async(processor):
-            rows = await self._process_each(items)
-        else:
-            rows = await self.environment.boundary.in_thread(
-                partial(self._process, items)
-            )
-        return _Filled(len(items), rows, state)
-
-    async def _fill_briefly(self) -> _Filled:
-        """Read on the event loop while its patience lasts."""
-        if self._offload.threaded:
-            return await self._offload.in_thread(ChunkRun._fill_plainly, self)
-        return self._offload.inline(ChunkRun._fill_plainly, self)
-
-    def _fill_plainly(self) -> _Filled:
-        """Read and process a chunk in one go, in a thread."""
-        reader = self.chunk.reader
-        where = self._where("reader")
-        try:
-            items = reader.read(self.chunk.size)
-            self._check_read(items)
-            state = reader.state() if items else None
-        except (Exception, SystemExit) as exc:
-            raise self.environment.boundary.failed(where, exc) from exc
-        return _Filled(len(items), self._process(items), state)
-
-    def _check_read(self, items: object) -> None:
-        where = self._where("reader")
-        refusal = self.environment.boundary.refusal
-        if not isinstance(items, Sequence) or isinstance(items, str | bytes):
-            kind = with_article(type(items).__name__)
-            raise refusal(where, f"the reader returned {kind}; return a list of items")
-        if len(items) > self.chunk.size:
-            reason = f"{len(items)} items when asked for {self.chunk.size}"
-            raise refusal(where, f"the reader returned {reason}")
-
-    def _process(self, items: Sequence[Any]) -> Sequence[Any]:
-        processor = self.chunk.processor
-        if processor is None:
-            return items
-        waiting = iter(list(items))
-        try:
-            rows = list(map(processor, waiting))
-            if len(rows) < len(items):
-                raise RuntimeError("the processor raised StopIteration")  # noqa: TRY301  # it ends map() quietly
-        except (Exception, SystemExit) as exc:
-            done = len(items) - length_hint(waiting)
-            raise self._item_failed(done, exc) from exc
-        if any(row is FILTERED for row in rows):
-            return [row for row in rows if row is not FILTERED]
-        return rows
-
-    async def _process_each(self, items: Sequence[Any]) -> Sequence[Any]:
-        processor = self.chunk.processor
-        assert processor is not None
-        rows = []
-        for number, item in enumerate(items, 1):
-            try:
-                row = await processor(item)
-            except (Exception, BaseExceptionGroup, SystemExit) as exc:
-                raise self._item_failed(number, exc) from exc
-            if row is not FILTERED:
-                rows.append(row)
-        return rows
-
-    def _item_failed(self, number: int, exc: BaseException) -> BaseException:
-        boundary = self.environment.boundary
-        result = boundary.failed(self._where("processor"), exc)
-        if not isinstance(result, ComponentFailed) or result.failure.message is None:
-            return result
-        item = self.row.counts.read + number
-        message = boundary.cleaned(f"item {item}: {result.failure.message}")
-        return ComponentFailed(evolve(result.failure, message=message), exc)
-
-    async def _commit(self, filled: _Filled) -> None:
+    async def _commit(self, filled: Filled) -> None:
         key = ChunkKey(
             instance_id=self.ctx.instance_id,
             node=self.row.node.id,

@@ -21,6 +21,8 @@ Log: TypeAlias = "LoggerAdapter[Logger]"
 
 def payload_of(envelope: str | None, node: str) -> JsonObject:
     """Read the state that a node committed; empty when it committed none."""
+    if envelope is None:
+        return {}
     return unseal(CONTEXT_FORMAT, STATE_SCHEMA, envelope, f"the state of {node!r}")
 
 

@@ -1,6 +1,7 @@
 """The job execution actor: one attempt at one instance, from its first node to its end."""
 
 import trio
+from attrs import evolve
 
 from ...storage.commands import Opened
 from ...storage.model.execution import Failure
@@ -13,6 +14,7 @@ from ..plan.job_traversal import JobTraversal
 from . import logs
 from .boundary import Where
 from .events import Event, EventKind
+from .finality import is_over
 from .flow import Flow
 from .job_listening import JobListening
 from .report import LaunchReport
@@ -141,12 +143,12 @@ class JobExecution(Flow):
         self._heed()
         action = self._journey.begin()
         while isinstance(action, Commit):
-            action = await self._perform(action)
+            action = await self._commit(action.command)
         return action
 
     def _report(self, end: Finished) -> LaunchReport:
         opened = self._opened
-        return LaunchReport(
+        report = LaunchReport(
             job=self._job.plan.job,
             instance_id=opened.instance_id,
             execution_id=opened.execution_id,
@@ -163,3 +165,4 @@ class JobExecution(Flow):
             took_over=opened.took_over,
             overridden=end.overridden,
         )
+        return evolve(report, over=is_over(self._job, report, self._environment.over))

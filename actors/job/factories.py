@@ -2,8 +2,8 @@
 
 from attrs import evolve
 
-from ..plan.assembly import check_step_name
 from ..plan.assembly_errors import ComponentMismatch, FactoryFailed
+from ..plan.bound_code import check_step_name
 from ..plan.compile import CompiledJob
 from ..plan.definition import Step
 from ..plan.made import Factory, made_step, reason_against

@@ -71,6 +71,7 @@ class Flow(Walk):
         if self._fan is not None:
             self._fan.mailbox.offer(Stop())
         elif asking is not None:
+            self._spent = True
             self._scope.cancel()
             await trio.sleep(HEEDING_SECS)
             if self._called is asking:

@@ -7,6 +7,7 @@ does so before anything is written.
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 
 import trio
@@ -121,7 +122,7 @@ class Launch:
     above: StopToken | None = None
     """Of the step that runs it, if it is a child."""
 
-    @property
+    @cached_property
     def instance(self) -> tuple[str, bytes]:
         """Which instance is meant; one that is made anew is known only later."""
         job = self.job.plan.job

@@ -5,13 +5,13 @@ watches: the loop itself says when a task ends its turn, while jobs run.
 """
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar, Token
 from time import perf_counter
 
 import trio
-from attrs import frozen
+from attrs import define, field
 
 from .events import Event, EventKind
 
@@ -21,15 +21,7 @@ Tell = Callable[[float], None]
 """Called on the event loop with the seconds for which it was blocked."""
 
 
-@frozen
-class _Code:
-    """Code of a job that is being run, by whatever task."""
-
-    watch: "LoopWatch"
-    tell: Tell
-
-
-_running: ContextVar[_Code | None] = ContextVar("triolet_code", default=None)
+_running: ContextVar["_Code | None"] = ContextVar("triolet_code", default=None)
 
 
 class LoopWatch(trio.abc.Instrument):
@@ -42,50 +34,55 @@ class LoopWatch(trio.abc.Instrument):
         bound: Seconds that a turn may take; 0 switches everything off.
     """
 
-    __slots__ = ("_began", "_bound", "_jobs")
+    __slots__ = ("_began", "_bound", "_jobs", "_watching")
 
     def __init__(self, bound: float) -> None:
         self._bound = bound
         self._jobs = 0
         self._began = 0.0
+        self._watching = False
 
-    @contextmanager
-    def job(self) -> Iterator[None]:
-        """Watch while a job runs."""
-        if not self._bound:
-            yield
-            return
-        if self._jobs == 0:
-            self._began = perf_counter()
-            trio.lowlevel.add_instrument(self)
+    def job(self) -> AbstractContextManager[None]:
+        """Watch while a job runs: it costs every turn of the loop a little."""
+        return _Job(self) if self._bound else _UNWATCHED
+
+    def job_began(self) -> None:
+        """Watch from now on."""
         self._jobs += 1
-        try:
-            yield
-        finally:
-            self._jobs -= 1
-            if self._jobs == 0:
-                trio.lowlevel.remove_instrument(self)
+        if not self._watching:
+            self.begin()
+            trio.lowlevel.add_instrument(self)
+            self._watching = True
 
-    @contextmanager
-    def code(self, tell: Tell) -> Iterator[None]:
+    def job_ended(self) -> None:
+        """Watch no more, if this was the last job and the loop goes to wait."""
+        self._jobs -= 1
+
+    def close(self) -> None:
+        """Watch no more."""
+        if self._watching:
+            trio.lowlevel.remove_instrument(self)
+            self._watching = False
+
+    def code(self, tell: Tell) -> AbstractContextManager[None]:
         """Run a job's code in it, which includes the tasks that are started inside."""
-        if not self._bound:
-            yield
-            return
-        within = _running.set(_Code(self, tell))
+        return _Code(self, tell) if self._bound else _UNWATCHED
+
+    def begin(self) -> None:
+        """Note that a job's code begins, in the middle of a turn."""
         self._began = perf_counter()
-        try:
-            yield
-        finally:
-            _running.reset(within)
-            # The turn goes on, but no longer with this code.
-            took = perf_counter() - self._began
-            if took > self._bound:
-                tell(took)
+
+    def blocked_for(self) -> float:
+        """Tell how long this turn has gone on, if that is too long; else 0."""
+        took = perf_counter() - self._began
+        return took if took > self._bound else 0
 
     def after_io_wait(self, timeout: float) -> None:
         """Note when the first of a row of turns begins."""
         self._began = perf_counter()
+        # Launch after launch is one row of turns; to begin and end watching takes long.
+        if timeout and not self._jobs:
+            self.close()
 
     def after_task_step(self, task: trio.lowlevel.Task) -> None:
         """Tell of a turn that took too long, if the code has not returned in it."""
@@ -98,6 +95,43 @@ class LoopWatch(trio.abc.Instrument):
                 # Not here: whoever is told may not use trio inside of an instrument.
                 token = trio.lowlevel.current_trio_token()
                 token.run_sync_soon(task.context.copy().run, code.tell, took)
+
+
+@define(eq=False)
+class _Job:
+    """Around a job."""
+
+    watch: LoopWatch
+
+    def __enter__(self) -> None:
+        self.watch.job_began()
+
+    def __exit__(self, *raised: object) -> None:
+        self.watch.job_ended()
+
+
+@define(eq=False)
+class _Code:
+    """Around code of a job, by whatever task it is run."""
+
+    watch: LoopWatch
+    tell: Tell
+    _within: "Token[_Code | None] | None" = field(default=None, init=False)
+
+    def __enter__(self) -> None:
+        self._within = _running.set(self)
+        self.watch.begin()
+
+    def __exit__(self, *raised: object) -> None:
+        assert self._within is not None
+        _running.reset(self._within)
+        # The turn goes on, but no longer with this code.
+        took = self.watch.blocked_for()
+        if took:
+            self.tell(took)
+
+
+_UNWATCHED = nullcontext()
 
 
 def blocked(node: str, step_id: int | None, seconds: float) -> Event:

@@ -11,6 +11,7 @@ from ...storage.model.parameters import ParameterSet
 from ..kernel.inspecting import ActorState
 from ..kernel.stop import StopToken
 from ..kernel.storage_actor import StorageActor
+from ..plan.actions import LatestRow
 from ..plan.compile import CompiledJob
 from .context import payload_of
 from .report import LaunchReport
@@ -27,7 +28,7 @@ class RanChild:
     execution_id: int
 
 
-def child_of(step: StepExecution) -> RanChild | None:
+def child_of(step: StepExecution | LatestRow) -> RanChild | None:
     """Tell which execution a step ran, once it has ended; None when it ran none."""
     if step.context is None or CHILD_STATE not in step.context:
         return None

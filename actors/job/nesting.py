@@ -5,21 +5,18 @@ from contextlib import AbstractContextManager
 
 from attrs import frozen
 
-from ..kernel.inspecting import ActorKind, ActorState
-from ..kernel.mailbox import Mailbox
+from ..kernel.inspecting import ActorState
 from . import logs
-from .execution import JobExecution
 from .report import LaunchReport
-from .walk import Stop
+from .running import RunningJob
 
 
 @frozen
 class RunningChild:
     """A child, run by whoever runs its parent's step."""
 
-    execution: JobExecution
-    mailbox: Mailbox[Stop]
-    listening: Callable[[JobExecution, Mailbox[Stop]], AbstractContextManager[None]]
+    job: RunningJob
+    listening: Callable[[RunningJob], AbstractContextManager[None]]
     """Has the mailbox read, and the execution known to its runtime."""
 
     async def run(self) -> LaunchReport:
@@ -27,17 +24,15 @@ class RunningChild:
         # What the child logs outside of its steps is not of the parent's step.
         within = logs.step_id.set(None)
         try:
-            with self.listening(self.execution, self.mailbox):
-                return await self.execution.run()
+            with self.listening(self.job):
+                return await self.job.execution.run()
         finally:
             logs.step_id.reset(within)
 
     def stop(self) -> None:
         """Ask it to come to an end."""
-        self.execution.stop_token.set()
-        self.mailbox.offer(Stop())
+        self.job.stop()
 
     def inspect(self) -> ActorState:
         """Show the actor as it is now."""
-        execution = self.execution
-        return execution.inspect(ActorKind.JOB, execution.title, self.mailbox.depth)
+        return self.job.inspect()

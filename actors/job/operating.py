@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType, NoneType
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ...storage.commands import (
     Abandon,
@@ -28,7 +28,7 @@ from ..kernel.storage_actor import StorageActor
 from ..plan.compile import compile_job
 from ..plan.definition import Job
 from .options import check_type
-from .upgrading import upgrade_of
+from .upgrading import Upgraded, upgrade_of, upgraded
 
 NO_EVIDENCE = bytes(32)
 """Cited of an execution that has ended: its recovery is refused, on record."""
@@ -261,8 +261,12 @@ class Operator:
         from_revision: str,
         renamed: Mapping[str, str] = MappingProxyType({}),
         key: str | None = None,
-    ) -> bool:
+        dry_run: bool = False,
+    ) -> Upgraded:
         """Let a changed job continue what it began under an earlier revision.
+
+        An upgrade is never changed, and what is left behind is forgotten: look at it
+        with *dry_run* first.
 
         Args:
             job: As it is now.
@@ -270,9 +274,10 @@ class Operator:
             renamed: Earlier node id to present one; nodes that keep their id and kind
                 need not be named, nodes that nothing continues are left behind.
             key: Names the upgrade; None makes a name of both revisions.
+            dry_run: Only tell what would be continued, left behind and begun anew.
 
         Returns:
-            False when exactly this upgrade was registered before.
+            What is continued, left behind and begun anew.
 
         Raises:
             DefinitionUnknown: The job was never launched under that revision.
@@ -283,7 +288,11 @@ class Operator:
         question = FindDefinition(compiled.plan.job, from_revision)
         earlier = await self._store.ask(question)
         command = upgrade_of(compiled, earlier, renamed, key)
-        return not (await self._store.ask(command)).unchanged
+        found = upgraded(compiled, earlier, command)
+        if dry_run:
+            return found
+        done = await self._store.ask(command)
+        return evolve(found, registered=True, unchanged=done.unchanged)
 
 
 def recovery_of_ended(

@@ -103,8 +103,11 @@ class PartitionWorker(Line):
         definition: PartitionedStep,
     ) -> None:
         one = engine.partition
-        announcer = evolve(environment.announcer, node=engine.node, partition=one.key)
-        super().__init__(job, engine, evolve(environment, announcer=announcer))
+        announcer = environment.announcer
+        if announcer.active:
+            announcer = evolve(announcer, node=engine.node, partition=one.key)
+            environment = evolve(environment, announcer=announcer)
+        super().__init__(job, engine, environment)
         self._definition = definition
         self._manager = engine.node
         what = f"the context of partition {one.ordinal} of {engine.node!r}"

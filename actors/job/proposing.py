@@ -11,7 +11,7 @@ class Proposal(Enum):
 
     LEAVE = "somebody works on it"
     WAIT = "its lease has to run out first"
-    TAKE_OVER = "its owner is dead: the next launch continues it"
+    TAKE_OVER = "its owner is dead: the next launch takes it over"
     LAUNCH = "its lease has run out: the next launch takes it over"
     DECIDE = "an operator has to decide what became of it"
 

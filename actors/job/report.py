@@ -71,6 +71,10 @@ class LaunchReport:
     others were given, or are defaults."""
     overridden: Overridden | None = None
     """What came of the steps, when a job listener made something else of it."""
+    over: bool = False
+    """Whether it ended FAILED or STOPPED for good: no later launch can continue it,
+    because it, or something in it that did not complete, must not be run again. What
+    is left is to launch the job anew."""
 
     def step(self, node: str, visit: int = 1) -> StepReport:
         """Give the report of one node, in a loop that of one visit.

@@ -1,8 +1,13 @@
-"""Launch requests, made and listed through a runtime."""
+"""Launch requests, made, withdrawn and listed through a runtime."""
 
 from collections.abc import Mapping
 
-from ...storage.commands.requesting import LaunchPage, ListLaunches
+from ...storage.commands.requesting import (
+    LaunchPage,
+    LaunchWithdrawn,
+    ListLaunches,
+    WithdrawLaunch,
+)
 from ...storage.model.launch_request import RequestStatus
 from ..plan.compile import CompiledJob
 from ..plan.definition import Job
@@ -47,6 +52,31 @@ class Requester(Operator):
         )
         self.requested()
         return asked.request_id
+
+    async def withdraw(
+        self, request_id: int, *, actor: str, reason: str | None = None
+    ) -> LaunchWithdrawn:
+        """Take back a launch request that nobody works on.
+
+        One that was given back may be withdrawn, too: the execution that began for it
+        stays as it is.
+
+        Args:
+            request_id: Of the request. One that is WITHDRAWN stays as it is.
+            actor: Who asks; nobody checks it. The request keeps it, and the reason.
+            reason: Why.
+
+        Raises:
+            RequestNotFound: It is not in this store.
+            RequestNotWaiting: Somebody works on it, or it has ended.
+            InvalidValue: A word is empty, too long or cannot be printed.
+        """
+        withdrawn = await self._store.ask(
+            WithdrawLaunch(request_id=request_id, actor=actor, reason=reason)
+        )
+        # The next request for the same instance may be claimed now.
+        self.requested()
+        return withdrawn
 
     async def requests(
         self,

@@ -5,7 +5,6 @@ from attrs import frozen
 from ...storage.backend import Capability, Descriptor
 from ...storage.model.errors import InsufficientPoolCapacity, UndeclaredCapability
 from ..plan.compile import CompiledJob
-from ..plan.plan import ChunkDeclaration, DeliveryMode, StepNode
 
 
 @frozen
@@ -18,21 +17,8 @@ class Requirements:
 
 
 def requirements_of(job: CompiledJob) -> Requirements:
-    """Tell what a job and those inside of it need; tasklets need no more than an owner."""
-    needed = {Capability.EXECUTION_OWNERSHIP}
-    nodes = [*job.plan.nodes.values(), *job.plan.embedded.values()]
-    declared = [one.declaration for one in nodes if isinstance(one, StepNode)]
-    atomic = any(
-        isinstance(one, ChunkDeclaration) and one.delivery is DeliveryMode.ATOMIC
-        for one in declared
-    )
-    if atomic or any(step.write is not None for step in job.steps.values()):
-        needed.add(Capability.ENLISTED_WRITES)
-    inside = list(map(requirements_of, job.children.values()))
-    return Requirements(
-        frozenset(needed).union(*(one.capabilities for one in inside)),
-        max((one.connections for one in inside), default=1),
-    )
+    """Tell what a job needs; one connection serves all that it does."""
+    return Requirements(job.capabilities)
 
 
 def check_store(store: Descriptor, connections: int, needed: Requirements) -> None:

@@ -49,6 +49,8 @@ class Environment:
     open_child: OpenChild
     patience: float
     """Seconds for which reading may keep the event loop."""
+    over: set[tuple[str, int]] = field(factory=set)
+    """Steps, by node and visit, whose children nothing can continue any more."""
 
 
 class Work(Protocol):
@@ -140,8 +142,9 @@ class StepRun:
     environment: Environment
     scope: trio.CancelScope
     """Around the work; only a stop cancels it."""
+    stopping: bool = field(default=False, init=False)
+    """Whether the work was brought to its end, and `scope` was used for it."""
     _stoppable: bool = field(default=True, init=False)
-    _stopping: bool = field(default=False, init=False)
     _expired: bool = field(default=False, init=False)
     _result: StepResult | None = field(default=None, init=False)
 
@@ -154,20 +157,24 @@ class StepRun:
         """
         if self.ctx.stop.is_set():
             return await self._stopped()
-        result = self._in_time(await self._inner())
-        return await self._concluded(result)
+        result = await self._inner()
+        if self._expired:
+            result = self._in_time(result)
+        self._stoppable = False
+        return await self._concluded(result) if self.step.listeners else result
 
     async def interrupted(self) -> StepResult:
         """Give the result of a step that a stop has cancelled in `run`."""
         result = self._result or await self._stopped()
-        return await self._concluded(result)
+        self._stoppable = False
+        return await self._concluded(result) if self.step.listeners else result
 
     def stop(self) -> None:
         """Bring the work to an end; listeners after it are not disturbed."""
         # It may have a token of its own, for which somebody waits.
         self.ctx.stop.set()
-        if self._stoppable and not self._stopping:
-            self._stopping = True
+        if self._stoppable and not self.stopping:
+            self.stopping = True
             self.work.stop(self.scope)
 
     def expire(self) -> bool:
@@ -210,8 +217,7 @@ class StepRun:
             return unknown(self.environment.boundary.failure(where, exc))
 
     async def _concluded(self, result: StepResult) -> StepResult:
-        self._stoppable = False
-        if not self.step.listeners or self.row.status is not BatchStatus.STARTED:
+        if self.row.status is not BatchStatus.STARTED:
             return result
         if self.scope.deadline != inf:
             self.scope.deadline = inf

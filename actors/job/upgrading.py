@@ -2,11 +2,33 @@
 
 from collections.abc import Mapping
 
+from attrs import frozen
+
 from ...storage.commands.opening import Definition
 from ...storage.commands.upgrading import RegisterUpgrade
 from ..plan.compile import CompiledJob
 from ..plan.manifest import read_manifest
-from ..plan.upgrade import carried_nodes
+from ..plan.upgrade import begun_new, carried_nodes, left_behind
+
+
+@frozen(kw_only=True)
+class Upgraded:
+    """What an upgrade carries over, and what it does not."""
+
+    job: str
+    revision: str
+    earlier: str
+    """The revision that is continued."""
+    continued: Mapping[str, str]
+    """Earlier node to the one that continues it."""
+    left_behind: tuple[str, ...]
+    """Earlier nodes that nothing continues: whatever they did is forgotten."""
+    new: tuple[str, ...]
+    """Nodes that continue nothing: they run, whatever was done under another name."""
+    registered: bool
+    """False: it was only previewed."""
+    unchanged: bool = False
+    """Exactly this upgrade had been registered before, so nothing was written."""
 
 
 def upgrade_of(
@@ -36,4 +58,19 @@ def upgrade_of(
             manifest=plan.manifest,
         ),
         steps=carried_nodes(read_manifest(earlier.manifest), plan, renamed),
+    )
+
+
+def upgraded(
+    job: CompiledJob, earlier: Definition, command: RegisterUpgrade
+) -> Upgraded:
+    """Say what the command does, before it is carried out."""
+    return Upgraded(
+        job=job.plan.job,
+        revision=job.revision,
+        earlier=earlier.revision,
+        continued=dict(command.steps),
+        left_behind=left_behind(read_manifest(earlier.manifest), command.steps),
+        new=begun_new(job.plan, command.steps),
+        registered=False,
     )

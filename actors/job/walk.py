@@ -8,8 +8,6 @@ command, so that the store never says that nobody works on it.
 import logging
 from contextlib import AbstractContextManager
 from functools import partial
-from math import inf
-from threading import get_ident
 
 import trio
 from attrs import evolve, frozen
@@ -45,30 +43,29 @@ from ..plan.actions import (
     StepResult,
 )
 from ..plan.compile import CompiledJob
-from ..plan.definition import Chunk, Step
-from ..plan.job_steps import ChildJob
+from ..plan.definition import Step
 from ..plan.stepping import Stepping
 from . import logs
 from .boundary import ComponentFailed, OutcomeUnknown, Where
 from .child import ChildRun
-from .chunk import ChunkRun
-from .context import Partition, StepContext
+from .context import Partition
 from .events import Event, EventKind
 from .loop_watch import blocked
 from .narration import narrate
+from .preparing import prepared
+from .progress import Progress
 from .step import (
     Environment,
     StepRun,
-    TaskletRun,
-    Work,
     failed,
-    state_for,
     still_running,
     unknown,
 )
 from .timing import NO_LIMIT, deadline_of, time_limit
 
 log = logging.getLogger("triolet.job")
+
+_ENDS = (Finished, Ended, Conclude)
 
 
 @frozen
@@ -97,9 +94,10 @@ class Walk:
         self._step: Step | None = None
         """The one that ran last; its row may have a name that tells people nothing."""
         self._scope = trio.CancelScope()
+        self._spent = False
+        """Whether that scope was used to bring something to its end."""
         self._asyncio = SharedAsyncio(environment.nursery)
-        self._loop = get_ident()
-        self._trio = trio.lowlevel.current_trio_token()
+        self._progress = Progress(self._tell)
 
     @property
     def stop_token(self) -> StopToken:
@@ -213,12 +211,20 @@ class Walk:
         """Perform one action after the other, until nothing of the nodes is left."""
         while True:
             # One scope serves step after step, until one of them is brought to its end.
+            self._spent = False
             with trio.CancelScope() as self._scope:
-                while not self._scope.cancel_called and self._scope.deadline == inf:
-                    if isinstance(action, Finished | Ended | Conclude):
+                while not self._spent:
+                    if isinstance(action, Commit):
+                        action = await self._commit(action.command)
+                    elif isinstance(action, RunStep):
+                        await trio.lowlevel.checkpoint_if_cancelled()
+                        action = await self._run_step(action.step)
+                    elif isinstance(action, _ENDS):
                         return action
-                    action = await self._perform(action)
-                    await self._asyncio.close()
+                    else:
+                        action = await self._perform(action)
+                    if self._asyncio.is_open:
+                        await self._asyncio.close()
                 continue
             action = await self._interrupted()
             await self._asyncio.close()
@@ -237,14 +243,8 @@ class Walk:
             self._engine.stop()
 
     async def _perform(self, action: Action) -> Action:
-        match action:
-            case Commit(command):
-                return await self._commit(command)
-            case RunStep(row):
-                await trio.lowlevel.checkpoint_if_cancelled()
-                return await self._run_step(row)
-            case _:
-                raise InternalError(f"nobody performs {type(action).__name__} here")
+        """Do what only some engines ask for."""
+        raise InternalError(f"nobody performs {type(action).__name__} here")
 
     async def _commit(self, command: Advance) -> Action:
         try:
@@ -280,32 +280,18 @@ class Walk:
                 raise other from exc
 
     async def _run_step(self, row: OpenStep) -> Action:
-        began = trio.current_time()
         try:
             step = await self._step_of(row)
         except ComponentFailed as exc:
             return self._engine.stepped(failed(exc.failure))
-        execution = self._environment.context
-        if step.timeout is not None:
-            execution = evolve(execution, stop=StopToken(execution.stop))
-        ctx = StepContext(
-            execution=execution,
-            node=step.id,
-            path=row.node.id,
-            partition=self._partition_of(),
-            step_id=row.step_id,
-            step_attempt=row.attempt,
-            visit=row.visit,
-            state=state_for(row),
-            progress=partial(self._progressed, row),
+        running = prepared(
+            step,
+            row,
+            self._partition_of(),
+            self._environment,
+            self._scope,
+            self._progress.report,
         )
-        work: Work
-        if isinstance(step.work, Chunk):
-            work = ChunkRun(step, step.work, row, ctx, self._environment)
-        elif isinstance(step.work, ChildJob):
-            work = ChildRun(step, step.work, row, ctx, self._environment)
-        else:
-            work = TaskletRun(step, ctx, self._environment.boundary)
         if self._environment.announcer.active:
             self._tell(
                 Event(
@@ -316,35 +302,38 @@ class Walk:
                     counts=row.counts,
                 )
             )
-        running = StepRun(step, row, work, ctx, self._environment, self._scope)
         self._running, self._step = running, step
-        limit: AbstractContextManager[None] = NO_LIMIT
-        if step.timeout is not None:
-            limit = time_limit(
-                self._environment.nursery,
-                deadline_of(step.timeout, began, row.spent),
-                running.expire,
-                partial(self._outlast, running),
-            )
         within = logs.step_id.set(row.step_id)
         try:
-            with limit, self._watched(step.id, row.step_id):
+            with self._limited(running), self._watched(step.id, row.step_id):
                 result = await running.run()
         finally:
             logs.step_id.reset(within)
+            self._spent = running.stopping
         self._running = None
         self._heed()
         return self._engine.stepped(result)
+
+    def _limited(self, running: StepRun) -> AbstractContextManager[None]:
+        """Run a step in it, to bring it to its end when its time is over."""
+        timeout = running.step.timeout
+        if timeout is None:
+            return NO_LIMIT
+        return time_limit(
+            self._environment.nursery,
+            deadline_of(timeout, trio.current_time(), running.row.spent),
+            running.expire,
+            partial(self._outlast, running),
+        )
 
     def _watched(
         self, node: str, step_id: int | None = None
     ) -> AbstractContextManager[None]:
         """Run a node's code in it, to tell when that blocks the event loop."""
+        return self._environment.watch.code(partial(self._blocked, node, step_id))
 
-        def tell(seconds: float) -> None:
-            self._tell(blocked(node, step_id, seconds))
-
-        return self._environment.watch.code(tell)
+    def _blocked(self, node: str, step_id: int | None, seconds: float) -> None:
+        self._tell(blocked(node, step_id, seconds))
 
     async def _step_of(self, row: OpenStep) -> Step:
         """Give the user's code for a row.
@@ -372,19 +361,6 @@ class Walk:
             self._narrate(command, reply)
             if command.end is not None:
                 self._tell(Event(kind=EventKind.JOB_ENDED, status=status))
-
-    def _progressed(self, row: OpenStep, done: int, total: int | None) -> None:
-        event = Event(
-            kind=EventKind.STEP_PROGRESSED,
-            node=row.node.id,
-            step_id=row.step_id,
-            counts=evolve(row.counts, read=done),
-            fraction=min(done / total, 1.0) if total else None,
-        )
-        if get_ident() == self._loop:
-            self._tell(event)
-        else:
-            self._trio.run_sync_soon(self._tell, event)
 
     def _tell(self, event: Event) -> None:
         self._environment.announcer.tell(event)

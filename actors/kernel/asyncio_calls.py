@@ -73,6 +73,11 @@ class SharedAsyncio:
         self._opening = trio.Lock()
         self._loop: AsyncioLoop | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a loop that `close` would end."""
+        return self._loop is not None
+
     @contextmanager
     def offered(self) -> Iterator[None]:
         """Let the asyncio code that this task calls inside share the loop."""

@@ -36,13 +36,17 @@ def give_up(waits: Waits[T]) -> Step[T]:
         return Done(end.value)
 
 
-async def waited(wait: Wait, silence: float) -> bool:
-    """Wait; False when a socket was silent for *silence* seconds."""
+async def waited(wait: Wait, silence: float, *, shield: bool = False) -> bool:
+    """Wait; False when a socket was silent for *silence* seconds.
+
+    Cancellation: It ends the wait, unless *shield* is set.
+    """
     if isinstance(wait, Pause):
         if wait.seconds:
-            await trio.sleep(wait.seconds)
+            with trio.CancelScope(shield=shield):
+                await trio.sleep(wait.seconds)
         return True
-    with trio.move_on_after(silence) as scope:
+    with trio.move_on_after(silence, shield=shield) as scope:
         if isinstance(wait, Readable):
             await trio.lowlevel.wait_readable(wait.fd)
         else:

@@ -270,12 +270,11 @@ class StorageActor:
             step = self._offload.inline(resume, waits)
             if isinstance(step, Done):
                 return step.result
-        with _shielded():
-            while not isinstance(step, Done):
-                if await waited(step, self._silence):
-                    step = await self._resumed(waits)
-                else:
-                    step = give_up(waits)
+        while not isinstance(step, Done):
+            if await waited(step, self._silence, shield=True):
+                step = await self._resumed(waits)
+            else:
+                step = give_up(waits)
         return step.result
 
     async def _driven_apart(self, waits: Waits[T]) -> T:
@@ -286,9 +285,10 @@ class StorageActor:
             )
 
     async def _resumed(self, waits: Waits[T]) -> Step[T]:
-        if self._offload.threaded:
+        if not self._offload.threaded:
+            return self._offload.inline(resume, waits)
+        with _shielded():
             return await self._offload.in_thread(resume, waits)
-        return self._offload.inline(resume, waits)
 
 
 def _is_transient(exc: BaseException) -> bool:
@@ -301,7 +301,7 @@ def _given_up(deadline: float, state: tenacity.RetryCallState) -> bool:
 
 def _transactions(asks: Sequence[_Ask]) -> Sequence[Sequence[_Ask]]:
     """Split asks into transactions: some commands stand alone in theirs."""
-    if not any(ask.command.alone for ask in asks):
+    if len(asks) == 1 or not any(ask.command.alone for ask in asks):
         return [asks]
     groups: list[list[_Ask]] = [[]]
     for ask in asks:

@@ -5,9 +5,11 @@ a harmless one, so that the checks behind it find what is theirs and nothing els
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from attrs import field, frozen
 
+from ...storage.backend import Capability
 from ...storage.model.errors import DefinitionError, InvalidValue, Problem
 from ...storage.model.execution import ExitCode, Stop
 from ...storage.model.names import NameKind
@@ -42,7 +44,7 @@ from .manifest import MANIFEST_BYTES_MAX, plan_of
 from .naming import every_node, named_nodes, workers_in
 from .one_step import has_one_step, one_step_problems
 from .one_step_manifest import one_step_graph, one_step_plan
-from .plan import Plan
+from .plan import ChunkDeclaration, DeliveryMode, Plan, StepNode
 
 LABEL_DIGITS = 12
 
@@ -67,7 +69,7 @@ class CompiledJob:
     factories: Mapping[str, Factory] = field(factory=dict)
     """Of the steps that are made anew for each launch."""
 
-    @property
+    @cached_property
     def components(self) -> tuple[object, ...]:
         """The readers and writers, which serve one launch at a time.
 
@@ -89,7 +91,22 @@ class CompiledJob:
         children = self.children.values()
         return (*own, *(part for child in children for part in child.components))
 
-    @property
+    @cached_property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the job and those inside of it need a store to be able to do."""
+        needed = {Capability.EXECUTION_OWNERSHIP}
+        nodes = [*self.plan.nodes.values(), *self.plan.embedded.values()]
+        declared = [one.declaration for one in nodes if isinstance(one, StepNode)]
+        atomic = any(
+            isinstance(one, ChunkDeclaration) and one.delivery is DeliveryMode.ATOMIC
+            for one in declared
+        )
+        if atomic or any(step.write is not None for step in self.steps.values()):
+            needed.add(Capability.ENLISTED_WRITES)
+        inside = (child.capabilities for child in self.children.values())
+        return frozenset(needed).union(*inside)
+
+    @cached_property
     def children(self) -> dict[str, "CompiledJob"]:
         """The jobs that steps of this one run, by the step's id."""
         return {

@@ -44,13 +44,16 @@ class Starts:
     def add(self, node: str, visit: int) -> int:
         """Count one more start; give which one it is."""
         count = self.count(node, visit) + 1
-        # Nobody asks for the starts of an earlier visit again.
-        self._counts.pop((node, visit - 1), None)
+        if visit > 1:
+            # Nobody asks for the starts of an earlier visit again.
+            self._counts.pop((node, visit - 1), None)
         self._counts[node, visit] = count
         return count
 
     def spent(self, node: str, visit: int, at: int) -> int:
         """Tell how long a visit was under way at an instant, over deaths of its owner."""
+        if not self._since:
+            return 0
         return max(0, at - self._since.get((node, visit), at))
 
 
@@ -153,9 +156,10 @@ class History:
     def close(self, step: OpenStep, result: StepResult) -> LatestRow:
         """Take in that a row is being closed; give it as it will be."""
         node, visit = step.node.id, step.visit
-        before = self._latest.pop((node, visit - 1), None)
-        if before is not None and not is_worker(node):
-            self._behind += before.counts
+        if visit > 1:
+            before = self._latest.pop((node, visit - 1), None)
+            if before is not None and not is_worker(node):
+                self._behind += before.counts
         row = self._latest[node, visit] = self._last[node] = LatestRow(
             node,
             step.step_id,

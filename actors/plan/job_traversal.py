@@ -106,12 +106,12 @@ class JobTraversal(Forking):
         )
 
     def _starting(self, node: StepNode) -> bool:
-        return super()._starting(node) or (self._heard and self._plan.one_step)
+        return bool(node.listeners) or (self._heard and self._plan.one_step)
 
     def _next_step(self, node: StepNode, inherit: int | None) -> NextStep:
         step = super()._next_step(node, inherit)
-        starting = self._starting(node)
-        return step if step.starting is starting else evolve(step, starting=starting)
+        heard = self._heard and self._plan.one_step
+        return evolve(step, starting=True) if heard else step
 
     def expire(self, failure: Failure) -> None:
         """End before the next node begins, and as FAILED: the job's time is over."""
@@ -135,10 +135,15 @@ class JobTraversal(Forking):
     def committed(self, reply: Advanced) -> Action:
         """Take in that the command is durable."""
         self._visits.settle()
+        if self._visits.repeated:
+            self._shorten()
+        return super().committed(reply)
+
+    def _shorten(self) -> None:
+        """Leave out what only the first visits are reported with."""
         # Not before: what is made of them, as the digest of a split, is of all they hold.
         self.steps[self._brief :] = [one.brief() for one in self.steps[self._brief :]]
         self._brief = len(self.steps)
-        return super().committed(reply)
 
     def _take_back(self) -> None:
         self._visits.take_back()

@@ -16,7 +16,8 @@ from ...storage.model.execution import Stop
 from ...storage.model.json import JsonObject
 from ...storage.model.names import NameKind, check_name
 from .graph import problems_of
-from .node_documents import graph_document, read_graph, text_at
+from .json_members import text_at
+from .node_documents import graph_document, read_graph
 from .one_step_manifest import LEGACY_MANIFEST, one_step_plan, read_one_step
 from .plan import (
     ONE_STEP,

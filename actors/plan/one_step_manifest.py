@@ -10,14 +10,7 @@ from ...storage.envelope import canonical_json
 from ...storage.model.execution import ExitCode, Terminal
 from ...storage.model.json import Json, JsonObject
 from ...storage.model.patterns import ANY_TEXT
-from .node_documents import (
-    declaration_document,
-    items_at,
-    member_at,
-    number_at,
-    read_declaration,
-    text_at,
-)
+from .json_members import items_at, member_at, number_at, text_at
 from .plan import (
     ONE_STEP,
     Declaration,
@@ -29,6 +22,7 @@ from .plan import (
     Transition,
     in_evaluation_order,
 )
+from .step_documents import declaration_document, read_declaration
 
 LEGACY_MANIFEST = (
     '{"format":1,"repository_port":"m1","revision":"__m1_repository_port_v1"}'

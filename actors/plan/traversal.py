@@ -7,7 +7,7 @@ command wherever that order allows it. A job and a branch of a split are walked 
 """
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from attrs import evolve
@@ -142,11 +142,13 @@ class Traversal(Dividing):
         refused = self._come_to(node)
         if refused is not None:
             return refused
+        if isinstance(node, StepNode):
+            return self._enter_step(node)
         if isinstance(node, DecisionNode):
             return self._enter_decision(node)
         if isinstance(node, SplitNode):
             return self._enter_split(node)
-        assert isinstance(node, StepNode | PartitionedNode)
+        assert isinstance(node, PartitionedNode)
         return self._enter_step(node)
 
     def _come_to(self, node: PlanNode) -> Action | None:
@@ -317,5 +319,7 @@ class Traversal(Dividing):
         raise NotImplementedError
 
 
+# A restart passes by many steps, nearly all of which ended alike.
+@lru_cache(maxsize=64)
 def _completed(code: str) -> StepResult:
     return StepResult(status=BatchStatus.COMPLETED, exit_code=code)

@@ -10,6 +10,8 @@ class Visits:
     _counts: dict[str, int] = field(factory=dict, init=False)
     _fresh: list[str] = field(factory=list, init=False)
     """Nodes that were come to since the last command was carried out."""
+    repeated: bool = field(default=False, init=False)
+    """Whether any node was come to more than once."""
 
     def next_of(self, node: str) -> int:
         """Give which visit the next one would be, from 1."""
@@ -17,8 +19,10 @@ class Visits:
 
     def come_to(self, node: str) -> int:
         """Count a visit; give which one it is."""
-        count = self._counts[node] = self.next_of(node)
+        count = self._counts[node] = self._counts.get(node, 0) + 1
         self._fresh.append(node)
+        if count > 1:
+            self.repeated = True
         return count
 
     def settle(self) -> None:

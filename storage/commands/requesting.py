@@ -14,6 +14,7 @@ from ..model.errors import InvalidParameter, Rejection, error
 from ..model.execution import COUNT_MAX
 from ..model.launch_request import LaunchRefusal, LaunchRequest, RequestStatus
 from ..model.names import NameKind, check_name
+from ..model.operation import check_words
 from ..model.parameters import ParameterSet
 from ..model.status import BatchStatus
 from .command import Command, Question
@@ -127,13 +128,46 @@ class EndLaunch(Command["LaunchEnded"]):
     """Why, when it is REFUSED."""
 
     def __attrs_post_init__(self) -> None:
-        assert self.status is not RequestStatus.CLAIMED
+        assert self.status not in (RequestStatus.CLAIMED, RequestStatus.WITHDRAWN)
         assert (self.status is RequestStatus.REFUSED) == (self.refusal is not None)
 
 
 @frozen
 class LaunchEnded:
     """The request stands as was said."""
+
+
+@frozen(kw_only=True)
+class WithdrawLaunch(Command["LaunchWithdrawn"]):
+    """Take back a request that nobody works on; the request itself keeps the record.
+
+    One that is WITHDRAWN stays as it is, with the words of the first who withdrew it.
+
+    Raises:
+        InvalidValue: A word is empty, too long or cannot be printed, or the request is
+            no whole number.
+        RequestNotFound: No store can have such a request.
+    """
+
+    request_id: int
+    actor: str
+    """Who asks; nobody checks it."""
+    reason: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        check_words(None, self.actor, self.reason)
+        if type(self.request_id) is int and not 0 < self.request_id <= COUNT_MAX:
+            raise RequestNotFound(self.request_id)
+        check_whole("the number of a launch request", self.request_id, 1, COUNT_MAX)
+
+
+@frozen
+class LaunchWithdrawn:
+    """Nothing will come of the request any more."""
+
+    request: LaunchRequest
+    already: bool
+    """Whether it had been withdrawn before."""
 
 
 @frozen
@@ -179,6 +213,41 @@ class LaunchLost(Rejection):
             f"launch request {self.request_id} was claimed by another process, because "
             "the lease of this one had run out"
         )
+
+
+@error
+class RequestNotFound(Rejection):
+    """No launch request has that number."""
+
+    code = "request_not_found"
+    request_id: int
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"there is no launch request {self.request_id} in this store: 'triolet "
+            "requests' lists those that are there"
+        )
+
+
+@error
+class RequestNotWaiting(Rejection):
+    """The request is worked on or has ended, so it cannot be withdrawn."""
+
+    code = "request_not_waiting"
+    request_id: int
+    status: RequestStatus
+    execution_id: int | None
+    """Of the last execution that began for it."""
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        head = f"launch request {self.request_id} is {self.status}"
+        if self.status.ended:
+            return f"{head}: there is nothing to withdraw any more"
+        if self.execution_id is None:
+            return f"{head}: its launch is about to begin, and can be stopped then"
+        return f"{head}: stop execution {self.execution_id} instead, which runs for it"
 
 
 def free_of(

@@ -38,6 +38,7 @@ from ..commands.requesting import (
     FindLaunches,
     ListLaunches,
     RequestLaunch,
+    WithdrawLaunch,
 )
 from ..commands.upgrading import FindDefinition, RegisterUpgrade
 from ..dump import Dump
@@ -80,6 +81,7 @@ _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
     FindLaunches: requesting.find_launches,
     ClaimLaunches: requesting.claim_launches,
     EndLaunch: requesting.end_launch,
+    WithdrawLaunch: requesting.withdraw_launch,
     ListLaunches: requesting.list_launches,
 }
 

@@ -32,8 +32,7 @@ _NOT_STOPPING = (BatchStatus.STARTING, BatchStatus.STARTED)
 
 def operate(tables: Tables, request: _Request, now: int) -> Operated | Rejection:
     """Carry out an operator's request, or recall what came of it."""
-    key = (request.action, request.operation_id)
-    recorded = tables.operations.get(key)
+    recorded = tables.operations.get(request.operation_id)
     if recorded is not None:
         return _recalled(request, recorded)
     refusal: Rejection | None = ExecutionNotFound(request.execution_id)
@@ -45,7 +44,7 @@ def operate(tables: Tables, request: _Request, now: int) -> Operated | Rejection
         if refusal is None:
             _carry_out(tables, request, execution, now)
         result = execution.record.status
-    operation = tables.operations[key] = Operation(
+    operation = tables.operations[request.operation_id] = Operation(
         action=request.action,
         operation_id=request.operation_id,
         execution_id=request.execution_id,

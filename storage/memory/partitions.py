@@ -1,14 +1,13 @@
 """Partitions in memory: what is checked before a change, and what came of workers."""
 
-from attrs import evolve
-
 from ..commands import PartitionStale, PlanUnknown
+from ..model.execution import ExitCode
 from ..model.partition import CopiedPlan, PartitionExecution, PartitionRef
 from ..model.status import BatchStatus
-from .tables import ExecutionRow, InstanceRow, StepRow, Tables
+from .tables import ExecutionRow, InstanceRow, PartitionRow, StepRow, Tables
 
 
-def _find(tables: Tables, ref: PartitionRef) -> PartitionExecution:
+def _find(tables: Tables, ref: PartitionRef) -> PartitionRow:
     found = tables.partitions.get(ref.manager_id, {}).get(ref.ordinal)
     if found is None:
         raise PartitionStale(ref.manager_id, ref.ordinal)
@@ -61,27 +60,20 @@ def check_copied(
 def publish(tables: Tables, ref: PartitionRef, worker: StepRow) -> None:
     """Take over what came of a worker from its own row."""
     one = _find(tables, ref)
-    tables.partitions[ref.manager_id][ref.ordinal] = evolve(
-        one,
-        status=worker.status,
-        exit_code=worker.exit_code,
-        counts=worker.counts,
-        version=one.version + 1,
-    )
+    one.status = worker.status
+    one.exit_code = worker.exit_code
+    one.counts = worker.counts
+    one.version += 1
 
 
 def close_partitions(tables: Tables, execution: ExecutionRow) -> None:
     """Close what the workers of a dead owner had begun."""
     for step in execution.steps.values():
-        plan = tables.partitions.get(step.id, {})
-        for ordinal, one in plan.items():
+        for one in tables.partitions.get(step.id, {}).values():
             if one.status is BatchStatus.STARTED:
-                plan[ordinal] = evolve(
-                    one,
-                    status=BatchStatus.FAILED,
-                    exit_code="FAILED",
-                    version=one.version + 1,
-                )
+                one.status = BatchStatus.FAILED
+                one.exit_code = ExitCode.FAILED
+                one.version += 1
 
 
 def latest_plans(
@@ -95,7 +87,7 @@ def latest_plans(
                 key = step.node, step.visit
                 managers[key] = max(step.id, managers.get(key, 0))
     return tuple(
-        tables.partitions[manager][ordinal]
+        tables.partitions[manager][ordinal].record()
         for manager in sorted(managers.values())
         for ordinal in sorted(tables.partitions[manager])
     )
@@ -107,7 +99,7 @@ def partitions_of(
     """Give all partitions of one execution, in order."""
     managers = sorted(step.id for step in execution.steps.values())
     return tuple(
-        one
+        one.record()
         for manager in managers
         for _, one in sorted(tables.partitions.get(manager, {}).items())
     )

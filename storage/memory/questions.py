@@ -166,7 +166,7 @@ def dump_of(tables: Tables) -> Dump:
         operations=tuple(tables.operations.values()),
         requests=tuple(tables.requests.values()),
         partitions=tuple(
-            one
+            one.record()
             for manager in sorted(tables.partitions)
             for _, one in sorted(tables.partitions[manager].items())
         ),

@@ -16,12 +16,16 @@ from ..commands.requesting import (
     LaunchLost,
     LaunchPage,
     LaunchRequested,
+    LaunchWithdrawn,
     ListLaunches,
     RequestLaunch,
+    RequestNotFound,
+    RequestNotWaiting,
+    WithdrawLaunch,
     claimed,
     free_of,
 )
-from ..model.launch_request import LaunchRequest, RequestStatus
+from ..model.launch_request import LaunchRequest, RequestStatus, Withdrawal
 from .tables import Tables
 
 
@@ -120,6 +124,26 @@ def end_launch(tables: Tables, command: EndLaunch, now: int) -> LaunchEnded:
         claimed_at=None if back else request.claimed_at,
     )
     return LaunchEnded()
+
+
+def withdraw_launch(
+    tables: Tables, command: WithdrawLaunch, now: int
+) -> LaunchWithdrawn:
+    """Withdraw a request that waits."""
+    request = tables.requests.get(command.request_id)
+    if request is None:
+        raise RequestNotFound(command.request_id)
+    if request.status is RequestStatus.WITHDRAWN:
+        return LaunchWithdrawn(request, already=True)
+    if request.status is not RequestStatus.REQUESTED:
+        raise RequestNotWaiting(request.id, request.status, request.execution_id)
+    withdrawn = tables.requests[request.id] = evolve(
+        request,
+        status=RequestStatus.WITHDRAWN,
+        ended_at=now,
+        withdrawal=Withdrawal(command.actor, command.reason),
+    )
+    return LaunchWithdrawn(withdrawn, already=False)
 
 
 def list_launches(tables: Tables, question: ListLaunches, now: int) -> LaunchPage:

@@ -22,7 +22,7 @@ from ..model.execution import (
     JobExecution,
 )
 from ..model.launch_request import LaunchRequest
-from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
+from ..model.operation import Operation, RecoveryDecision, StopRequest
 from ..model.partition import (
     CopiedPlan,
     NewPartition,
@@ -90,6 +90,37 @@ class StepRow:
 
 
 @define(eq=False)
+class PartitionRow:
+    """A partition of one attempt's plan."""
+
+    manager: StepRow
+    ordinal: int
+    key: str
+    context: str
+    status: BatchStatus = BatchStatus.STARTING
+    exit_code: str = ExitCode.UNKNOWN
+    counts: Counts = NO_COUNTS
+    worker_id: int | None = None
+    version: int = 0
+
+    def record(self) -> PartitionExecution:
+        """Give it as it is now."""
+        return PartitionExecution(
+            manager_id=self.manager.id,
+            node=self.manager.node,
+            visit=self.manager.visit,
+            ordinal=self.ordinal,
+            key=self.key,
+            context=self.context,
+            status=self.status,
+            exit_code=self.exit_code,
+            counts=self.counts,
+            worker_id=self.worker_id,
+            version=self.version,
+        )
+
+
+@define(eq=False)
 class Tables:
     """The whole store."""
 
@@ -111,10 +142,10 @@ class Tables:
     stops: dict[int, StopRequest] = field(factory=dict)
     """By execution."""
     recoveries: list[RecoveryDecision] = field(factory=list)
-    operations: dict[tuple[Action, str], Operation] = field(factory=dict)
-    """By action and operation id, oldest first."""
+    operations: dict[str, Operation] = field(factory=dict)
+    """By operation id, oldest first."""
     requests: dict[int, LaunchRequest] = field(factory=dict)
-    partitions: dict[int, dict[int, PartitionExecution]] = field(factory=dict)
+    partitions: dict[int, dict[int, PartitionRow]] = field(factory=dict)
     """By manager and ordinal."""
     business: Business = field(factory=Business)
 
@@ -170,38 +201,24 @@ class Tables:
         return StepStarted(row.id, now)
 
     def _assign(self, ref: PartitionRef, worker_id: int) -> None:
-        plan = self.partitions[ref.manager_id]
-        one = plan[ref.ordinal]
-        plan[ref.ordinal] = evolve(
-            one,
-            status=BatchStatus.STARTED,
-            worker_id=worker_id,
-            version=one.version + 1,
-        )
+        one = self.partitions[ref.manager_id][ref.ordinal]
+        one.status = BatchStatus.STARTED
+        one.worker_id = worker_id
+        one.version += 1
 
     def _insert_plan(
         self, manager: StepRow, plan: Sequence[NewPartition] | CopiedPlan
     ) -> None:
         if isinstance(plan, CopiedPlan):
             made = [
-                evolve(one, manager_id=manager.id, version=0)
+                evolve(one, manager=manager, version=0)
                 if one.status is BatchStatus.COMPLETED
-                else _pending(manager, one.ordinal, one)
+                else PartitionRow(manager, one.ordinal, one.key, one.context)
                 for one in self.partitions[plan.manager_id].values()
             ]
         else:
-            made = [_pending(manager, at, one) for at, one in enumerate(plan, 1)]
+            made = [
+                PartitionRow(manager, ordinal, one.key, one.context)
+                for ordinal, one in enumerate(plan, 1)
+            ]
         self.partitions[manager.id] = {one.ordinal: one for one in made}
-
-
-def _pending(
-    manager: StepRow, ordinal: int, planned: NewPartition | PartitionExecution
-) -> PartitionExecution:
-    return PartitionExecution(
-        manager_id=manager.id,
-        node=manager.node,
-        visit=manager.visit,
-        ordinal=ordinal,
-        key=planned.key,
-        context=planned.context,
-    )

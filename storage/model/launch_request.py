@@ -18,11 +18,13 @@ class RequestStatus(StrEnum):
     """The job was launched and has ended, in whatever way: see its execution."""
     REFUSED = "REFUSED"
     """The job cannot be launched in this way; nothing was run."""
+    WITHDRAWN = "WITHDRAWN"
+    """Whoever asked for it, or an operator, wants it no more."""
 
     @property
     def ended(self) -> bool:
         """Whether nothing will come of it any more."""
-        return self in (RequestStatus.DONE, RequestStatus.REFUSED)
+        return self not in (RequestStatus.REQUESTED, RequestStatus.CLAIMED)
 
 
 @frozen
@@ -32,6 +34,15 @@ class LaunchRefusal:
     code: str
     """The stable code of the error."""
     message: str
+
+
+@frozen
+class Withdrawal:
+    """Who withdrew a launch request, and why."""
+
+    actor: str
+    """Nobody checks it."""
+    reason: str | None
 
 
 @frozen(kw_only=True)
@@ -52,3 +63,4 @@ class LaunchRequest:
     """The last execution that began for it."""
     ended_at: int | None = None
     refusal: LaunchRefusal | None = None
+    withdrawal: Withdrawal | None = None

@@ -32,7 +32,7 @@ class Directive(StrEnum):
     """What a recovery makes of an execution."""
 
     MARK_FAILED = "mark_failed"
-    """FAILED: the next launch continues."""
+    """FAILED: a launch may continue it, if the job may be attempted again."""
     ABANDON = "abandon"
     """ABANDONED: the instance is closed for good."""
     TAKE_OVER = "take_over"
@@ -225,7 +225,7 @@ def allowed_actions(status: BatchStatus) -> tuple[Action, ...]:
     return (Action.ABANDON,) if status.restartable else ()
 
 
-def check_words(operation_id: str, actor: str, reason: str | None) -> None:
+def check_words(operation_id: str | None, actor: str, reason: str | None) -> None:
     """Refuse words of an operator that cannot be stored.
 
     Raises:

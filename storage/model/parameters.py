@@ -122,6 +122,8 @@ class ParameterSet:
     """All parameters of one launch, ordered by name bytes, each name once."""
 
     items: tuple[JobParameter, ...] = field(default=(), converter=_by_name_bytes)
+    _keys: dict[str, bytes] = field(factory=dict, init=False, eq=False)
+    """Digests that were made already, by job."""
 
     def __iter__(self) -> Iterator[JobParameter]:
         return iter(self.items)
@@ -147,12 +149,15 @@ class ParameterSet:
 
         Only identifying parameters enter, in the order of their name bytes.
         """
+        if (known := self._keys.get(job)) is not None:
+            return known
         parts = [b"\1", _prefixed(job, 4)]
         for one in self.items:
             if one.identifying:
                 tag = one.kind.value.to_bytes(1, "big")
                 parts += (_prefixed(one.name, 4), tag, one.encoded(4))
-        return sha256(b"".join(parts)).digest()
+        key = self._keys[job] = sha256(b"".join(parts)).digest()
+        return key
 
     def projection(self) -> bytes:
         """Digest all parameters for flow records: 32 bytes, no value is readable."""

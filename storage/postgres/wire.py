@@ -20,6 +20,9 @@ from ..sql.session import Row, Value
 
 Statement: TypeAlias = tuple[str, Sequence[Value]]
 
+_TUPLES_OK = int(pq.ExecStatus.TUPLES_OK)
+_OK = (int(pq.ExecStatus.COMMAND_OK), _TUPLES_OK)
+
 
 class ConnectionLost(Exception):
     """The connection broke; what it was about to do may or may not have happened."""
@@ -50,6 +53,8 @@ class Result:
 
 
 def _encoded(value: Value) -> bytes | None:
+    if isinstance(value, str):
+        return value.encode()
     if value is None:
         return None
     if isinstance(value, bytes):
@@ -143,26 +148,35 @@ class Wire:
         results: list[Result] = []
         refusal: Refusal | None = None
         for index, preparing in awaited:
-            answer = yield from self._answer()
-            match answer.status:
-                case pq.ExecStatus.TUPLES_OK | pq.ExecStatus.COMMAND_OK:
-                    if preparing is None:
-                        results.append(self._decoded(answer))
-                    continue
-                case pq.ExecStatus.FATAL_ERROR:
-                    refusal = refusal or _refusal(index, answer)
+            while raw.is_busy():
+                yield Readable(raw.socket)
+                raw.consume_input()
+            answer = self._answer()
+            raw.get_result()  # the end of a statement's results, which came with it
+            status = answer.status
+            if status in _OK:
+                if preparing is None:
+                    results.append(self._decoded(answer, status))
+                continue
+            if status == pq.ExecStatus.FATAL_ERROR:
+                refusal = refusal or _refusal(index, answer)
             if preparing is not None:
                 del self._prepared[preparing]
-        yield from self._answer()
+        while raw.is_busy():
+            yield Readable(raw.socket)
+            raw.consume_input()
+        self._answer()  # to the Sync
         raw.exit_pipeline_mode()
         if refusal is not None:
             raise refusal
         return results
 
-    def _decoded(self, result: pq.abc.PGresult) -> Result:
-        transformer = self._transformer
-        transformer.set_pgresult(result, set_loaders=True)
-        rows: list[Row] = transformer.load_rows(0, result.ntuples, tuple)
+    def _decoded(self, result: pq.abc.PGresult, status: int) -> Result:
+        rows: list[Row] = []
+        if status == _TUPLES_OK:
+            transformer = self._transformer
+            transformer.set_pgresult(result, set_loaders=True)
+            rows = transformer.load_rows(0, result.ntuples, tuple)
         return Result(rows, result.command_tuples or 0, result.command_status or b"")
 
     def notices(self) -> list[str]:
@@ -207,19 +221,15 @@ class Wire:
         if refusal is not None:
             raise refusal
 
-    def _answer(self) -> Waits[pq.abc.PGresult]:
-        """Give the next result that is not a separator."""
+    def _answer(self) -> pq.abc.PGresult:
+        """Take a result that has arrived."""
         raw = self.raw
-        for _ in range(2):
-            while raw.is_busy():
-                yield Readable(raw.socket)
-                raw.consume_input()
-            result = raw.get_result()
-            if raw.status == pq.ConnStatus.BAD:
-                raise ConnectionLost(raw.get_error_message("utf-8"))
-            if result is not None:
-                return result
-        raise InternalError("PostgreSQL gave fewer answers than it was asked for")
+        result = raw.get_result()
+        if raw.status == pq.ConnStatus.BAD:
+            raise ConnectionLost(raw.get_error_message("utf-8"))
+        if result is None:
+            raise InternalError("PostgreSQL gave fewer answers than it was asked for")
+        return result
 
 
 def _refusal(index: int, result: pq.abc.PGresult) -> Refusal:

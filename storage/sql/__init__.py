@@ -30,6 +30,7 @@ from ..commands.requesting import (
     FindLaunches,
     ListLaunches,
     RequestLaunch,
+    WithdrawLaunch,
 )
 from ..commands.upgrading import FindDefinition, RegisterUpgrade
 from . import (
@@ -71,6 +72,7 @@ HANDLERS: dict[type, Callable[[Session, Any, int], Waits[object]]] = {
     FindLaunches: requesting.find_launches,
     ClaimLaunches: requesting.claim_launches,
     EndLaunch: requesting.end_launch,
+    WithdrawLaunch: requesting.withdraw_launch,
     ListLaunches: requesting.list_launches,
 }
 """What carries each command out: called with the session, the command and the time."""

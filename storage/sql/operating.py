@@ -31,12 +31,13 @@ from .session import Session
 
 _Request: TypeAlias = RequestStop | Abandon | Recover
 
-_RECORDED = f"{OPERATION} WHERE o.action = $1 AND o.operation_id = $2"
+_RECORDED = f"{OPERATION} WHERE o.operation_id = $1"
 _TARGET = f"{EXECUTION} WHERE e.id = $1 FOR UPDATE OF e"
 _AUDIT = (
     "INSERT INTO triolet.operator_request (action, operation_id, execution_id, actor, "
     "reason, digest, observed_version, prior_status, result_status, outcome, refusal, "
-    "requested_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+    "requested_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) "
+    "ON CONFLICT DO NOTHING"
 )
 
 
@@ -44,8 +45,7 @@ def operate(db: Session, request: _Request, now: int) -> Waits[Operated | Reject
     """Carry out an operator's request, or recall what came of it."""
     # The lock comes first: who sends the same at the same time finds it recorded.
     rows = yield from db.fetch(_TARGET, (request.execution_id,))
-    key = (request.action.value, request.operation_id)
-    recorded = yield from db.fetch(_RECORDED, key)
+    recorded = yield from db.fetch(_RECORDED, (request.operation_id,))
     if recorded:
         return _recalled(request, operation_of(recorded[0]))
     refusal: Rejection | None = ExecutionNotFound(request.execution_id)
@@ -70,7 +70,10 @@ def operate(db: Session, request: _Request, now: int) -> Waits[Operated | Reject
         refusal=refusal,
         requested_at=now,
     )
-    yield from _audit(db, operation)
+    if not (yield from _audit(db, operation)):
+        # A request for another execution took the id at the same moment.
+        (taken,) = yield from db.fetch(_RECORDED, (request.operation_id,))
+        return _recalled(request, operation_of(taken))
     return refusal or Operated(operation)
 
 
@@ -82,7 +85,8 @@ def _recalled(request: _Request, operation: Operation) -> Operated:
     return Operated(operation, replayed=True)
 
 
-def _audit(db: Session, one: Operation) -> Waits[None]:
+def _audit(db: Session, one: Operation) -> Waits[int]:
+    """Enter the record; give 0 when there is one of that id."""
     values = (
         one.action.value,
         one.operation_id,
@@ -97,7 +101,7 @@ def _audit(db: Session, one: Operation) -> Waits[None]:
         encode_refusal(one.refusal),
         one.requested_at,
     )
-    yield from db.change(_AUDIT, values)
+    return (yield from db.change(_AUDIT, values))
 
 
 def _effect(

@@ -14,11 +14,16 @@ from ..commands.requesting import (
     LaunchLost,
     LaunchPage,
     LaunchRequested,
+    LaunchWithdrawn,
     ListLaunches,
     RequestLaunch,
+    RequestNotFound,
+    RequestNotWaiting,
+    WithdrawLaunch,
     claimed,
     free_of,
 )
+from ..model.launch_request import RequestStatus
 from ..model.status import BatchStatus
 from . import ownership
 from .rows import REQUEST, REQUEST_AND_OUTCOME, request_of
@@ -147,6 +152,30 @@ def end_launch(db: Session, command: EndLaunch, now: int) -> Waits[LaunchEnded]:
     if (yield from db.fetch(_WAITING, (command.request_id,))):
         yield from db.notify(LAUNCH_CHANNEL)
     return LaunchEnded()
+
+
+_WITHDRAW = (
+    "UPDATE triolet.launch_request SET status = 'WITHDRAWN', ended_at = $2, "
+    "withdrawn_by = $3, withdrawn_why = $4 WHERE id = $1 AND status = 'REQUESTED'"
+)
+
+
+def withdraw_launch(
+    db: Session, command: WithdrawLaunch, now: int
+) -> Waits[LaunchWithdrawn]:
+    """Withdraw a request that waits; who is claiming it at the same moment wins."""
+    key = command.request_id
+    values = (key, now, command.actor, command.reason)
+    changed = yield from db.change(_WITHDRAW, values)
+    rows = yield from db.fetch(f"{REQUEST} WHERE r.id = $1", (key,))
+    if not rows:
+        raise RequestNotFound(key)
+    found = request_of(rows[0])
+    if found.status is not RequestStatus.WITHDRAWN:
+        raise RequestNotWaiting(key, found.status, found.execution_id)
+    if changed and (yield from db.fetch(_WAITING, (key,))):
+        yield from db.notify(LAUNCH_CHANNEL)
+    return LaunchWithdrawn(found, already=not changed)
 
 
 _CLAIMED = (

@@ -20,7 +20,7 @@ from ..model.execution import (
     StepExecution,
     TransitionKind,
 )
-from ..model.launch_request import LaunchRequest, RequestStatus
+from ..model.launch_request import LaunchRequest, RequestStatus, Withdrawal
 from ..model.operation import Action, Operation, RecoveryDecision, StopRequest
 from ..model.partition import PartitionExecution
 from ..model.status import BatchStatus
@@ -82,7 +82,7 @@ FROM triolet.operator_request o
 
 _REQUEST_COLUMNS = """
 r.id, r.job, r.parameters, r.anew, r.status, r.requested_at, r.owner_id,
-    r.claimed_at, r.execution_id, r.ended_at, r.refusal
+    r.claimed_at, r.execution_id, r.ended_at, r.refusal, r.withdrawn_by, r.withdrawn_why
 """
 REQUEST = f"SELECT {_REQUEST_COLUMNS} FROM triolet.launch_request r"
 REQUEST_AND_OUTCOME = f"""
@@ -245,6 +245,7 @@ def request_of(row: Row) -> LaunchRequest:
         execution_id=row[8],
         ended_at=row[9],
         refusal=decode_launch_refusal(row[10]),
+        withdrawal=None if row[11] is None else Withdrawal(row[11], row[12]),
     )
 
 

@@ -238,7 +238,7 @@ async def test_a_report_that_comes_after_a_takeover_is_fenced_out(url: str) -> N
         nursery.start_soon(launch)
         while not bodies:  # noqa: ASYNC110  # the body's own note is the signal
             await trio.sleep(0.01)
-        await runtime._store.ask(ReleaseOwner(runtime._settings.owner_id))
+        await runtime._store.ask(ReleaseOwner(runtime._owner_id))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("triolet.actors.job.launch.is_alive", lambda owner: None)
             report = await other.launch(job_of(quick))

@@ -53,7 +53,7 @@ def cli(
     root.setLevel(levels[0])
     job.setLevel(levels[1])
     for name in set(sys.modules) - modules:
-        if name.endswith("_jobs"):
+        if name.endswith("_jobs") and "." not in name:
             del sys.modules[name]
 
 

@@ -107,3 +107,51 @@ def test_a_preview_says_which_job_would_run(cli: Cli) -> None:
     cli("run", "jobs.py:job", "day=monday")
     said = cli("run", "jobs.py:job", "day=monday", "--dry-run").out.splitlines()
     assert said[2].endswith("it FAILED before; it runs job child")
+
+
+def test_a_child_that_cannot_go_on_is_only_proposed_anew(
+    cli: Cli, folder: Path
+) -> None:
+    (folder / "once_jobs.py").write_text(
+        JOBS.replace(
+            'parameters=[Parameter("day", str)])\njob',
+            'parameters=[Parameter("day", str)], restartable=False)\njob',
+        )
+    )
+    for code in (11, 11):
+        said = cli("run", "once_jobs.py:job", "day=monday")
+        assert said.code == code
+        assert said.out.splitlines()[-1] == (
+            "  it cannot be continued: 'triolet run ... --new' runs it anew"
+        )
+    (folder / "paper").touch()
+    assert cli("run", "once_jobs.py:job", "day=monday", "--new").code == 0
+
+
+def test_an_abandoned_child_is_only_proposed_anew(cli: Cli) -> None:
+    said = cli("run", "jobs.py:job", "day=monday")
+    assert "give the same command again" in said.out
+    cli("abandon", "2", "--reason", "no paper any more", "--yes")
+
+    said = cli("run", "jobs.py:job", "day=monday")
+
+    assert "was abandoned" in said.err
+    assert "same command" not in said.out
+    assert said.out.splitlines()[-1].startswith("  it cannot be continued")
+
+
+def test_a_child_of_unknown_outcome_has_to_be_resolved_too(
+    cli: Cli, folder: Path
+) -> None:
+    text = JOBS.replace("import FromParent", "import OutcomeUnknown, FromParent")
+    text = text.replace("ValueError", "OutcomeUnknown")
+    (folder / "unsure_jobs.py").write_text(text)
+
+    said = cli("run", "unsure_jobs.py:job", "day=monday")
+
+    assert said.code == 6
+    recover, child = said.out.splitlines()[-2:]
+    assert "use 'triolet recover 1 --reason WHY'" in recover
+    assert child == (
+        "  and the same for execution 2 of job child, which step books ran"
+    )

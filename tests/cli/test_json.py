@@ -134,11 +134,13 @@ EVERY_COMMAND = [
     ["upgrade", BAD, "--from", "1"],
     ["enqueue", "plain_jobs.py"],
     ["requests"],
+    ["withdraw", "1", "--reason", "old", "--yes"],
     ["serve", "plain_jobs.py", "--once"],
 ]
 REFUSED = {
     "recover": ("rejected", ["action_not_allowed"]),
     "upgrade": ("error", ["definition_unknown"]),
+    "withdraw": ("error", ["request_not_found"]),
 }
 """What cannot be done here is refused as a document, too."""
 

@@ -418,7 +418,10 @@ def test_what_a_dead_process_left_is_named_and_settled(folder: Path, cli: Cli) -
 
     refused(cli("doctor", "--settle"), 8, "--yes")
     settled = cli("doctor", "--settle", "--yes")
-    assert settled.out == "execution 1 is FAILED: the next launch continues it\n"
+    assert settled.out == (
+        "execution 1 is FAILED: the next launch continues it, unless the job is not "
+        "restartable\n"
+    )
     assert statuses(folder) == ["FAILED"]
     assert "every execution has ended" in cli("doctor").out
     (folder / "go").touch()

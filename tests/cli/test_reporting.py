@@ -21,6 +21,7 @@ from triolet.actors.cli.formats import (
     elapsed,
     instant,
     table,
+    took,
 )
 from triolet.actors.cli.reporting import outcome_of, report_lines
 from triolet.actors.cli.showing import parameter_text
@@ -135,10 +136,12 @@ def test_a_report_leaves_the_failure_to_the_sentence_beside_it() -> None:
     assert "ValueError" not in "".join(lines(report))
 
 
-def test_a_start_limit_is_not_answered_by_the_same_command() -> None:
+def test_what_is_over_is_not_answered_by_the_same_command() -> None:
     limit = StartLimitReached("load", 1)
     failure = evolve(FAILURE, code=limit.code, type=None, message=str(limit))
-    report = evolve(COMPLETED, status=BatchStatus.FAILED, failure=failure, run=2)
+    report = evolve(
+        COMPLETED, status=BatchStatus.FAILED, failure=failure, run=2, over=True
+    )
     assert lines(report)[-1] == (
         "  it cannot be continued: 'triolet run ... --new' runs it anew"
     )
@@ -233,6 +236,16 @@ def test_instants_are_utc_and_unknown_ones_a_dash() -> None:
     assert elapsed(1_000_000, 3_500_000) == "2.5 s"
 
 
+def test_what_others_closed_has_no_duration() -> None:
+    died = Failure(FailureCategory.STALE_RECOVERED, 1, "owner_died")
+    unsure = Failure(FailureCategory.UNKNOWN_COMMIT, 1, "outcome_unknown")
+    assert took(1_000_000, 3_500_000, None) == "2.5 s"
+    assert took(1_000_000, 3_500_000, FAILURE) == "2.5 s"
+    assert took(1_000_000, 3_500_000, died) == "died"
+    assert took(1_000_000, 3_500_000, evolve(died, code="recovered")) == "-"
+    assert took(1_000_000, 3_500_000, unsure) == "-"
+
+
 def test_columns_are_aligned_without_trailing_blanks() -> None:
     assert table([["a", "bb", ""], ["ccc", "d", ""]]) == ["a    bb", "ccc  d"]
 
@@ -245,5 +258,5 @@ def test_an_interruption_is_a_sentence_and_not_a_traceback(
 
     assert guarded(interrupted, Form(command="run")) == 130
     assert capsys.readouterr().err == (
-        "triolet: interrupted; the same command continues from the last commit\n"
+        "triolet: interrupted; what was committed stays\n"
     )

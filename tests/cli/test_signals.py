@@ -1,5 +1,6 @@
 """Signals to real processes: nothing is lost, nothing is done twice."""
 
+import json
 import signal
 import sqlite3
 from pathlib import Path
@@ -130,21 +131,26 @@ def test_a_killed_load_is_continued_with_nothing_lost_and_nothing_twice(
 
 
 @BOTH
+@pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_signal_before_the_job_began_leaves_no_execution(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, number: signal.Signals, form: list[str]
 ) -> None:
     target = put(tmp_path, "plain")
     triolet("migrate", cwd=tmp_path)
     other = sqlite3.connect(tmp_path / STORE, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    child = spawn("run", target, cwd=tmp_path)
+    child = spawn("run", target, *form, cwd=tmp_path)
     until(lambda: signals_are_caught(child.pid))
     child.send_signal(number)
-    code, _, err = ended(child)
+    code, out, err = ended(child)
     other.execute("ROLLBACK")
     other.close()
     assert code == 130
     assert err == "triolet: ended before the job began; nothing was started\n"
+    if form:
+        found = json.loads(out)
+        assert (found["exit_code"], found["data"]) == (130, None)
+        assert found["diagnostics"][0]["code"] == "interrupted"
     assert statuses(tmp_path) == []
     assert not (tmp_path / "runs").exists()
     assert triolet("run", target, cwd=tmp_path).returncode == 0

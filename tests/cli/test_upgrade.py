@@ -110,6 +110,7 @@ def test_a_dry_run_tells_what_would_be_left_behind(cli: Cli) -> None:
         "left_behind": ["load"],
         "new": ["fetch"],
         "registered": False,
+        "unchanged": False,
     }
     assert cli("run", "changed_jobs.py").code == 3
     assert cli(*words, "load=fetch").code == 0

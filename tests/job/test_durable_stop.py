@@ -170,7 +170,7 @@ async def test_a_push_makes_the_runtime_look_at_once(
         nursery.start_soon(_launch, runtime, job(sleeping("a", trace)), 1)
         await trio.sleep(5)
         request(store)
-        runtime._stops.wake()
+        runtime._launches.stops.wake()
     assert trio.current_time() - began == pytest.approx(5)
     assert store.executions[0].status is BatchStatus.STOPPED
 

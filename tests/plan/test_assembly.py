@@ -4,7 +4,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 
-from triolet.actors.plan.assembly import Code, assemble
+from triolet.actors.plan.assembly import assemble
 from triolet.actors.plan.assembly_errors import (
     AssemblyError,
     ComponentMismatch,
@@ -15,6 +15,7 @@ from triolet.actors.plan.assembly_errors import (
     StepNameMismatch,
     WrongNodeKind,
 )
+from triolet.actors.plan.bound_code import Code
 from triolet.actors.plan.compile import compile_job
 from triolet.actors.plan.definition import (
     COMPLETE,

@@ -23,11 +23,16 @@ from triolet.actors import (
 from triolet.actors.job.operating import Words, recovery_of
 from triolet.storage.backend import run
 from triolet.storage.commands import (
+    Abandon,
     Diagnose,
     ExecutionNotFound,
+    ListOperations,
     Operated,
+    OperationIdConflict,
     RequestStop,
+    ShowExecution,
 )
+from triolet.storage.model.operation import Action
 from triolet.storage.stores import StoreOptions, open_store
 
 THREADS = 6
@@ -81,6 +86,43 @@ def test_one_request_that_is_sent_many_times_at_once_is_done_once(
         backend.close()
     assert sorted(reply.replayed for reply in replies) == [False] + [True] * 5
     assert {reply.operation.result for reply in replies} == {BatchStatus.FAILED}
+
+
+def test_one_operation_id_is_taken_by_one_of_many_at_once(
+    each_postgres_url: str,
+) -> None:
+    def fails(ctx: StepContext) -> None:
+        raise ValueError("no paper")
+
+    for number in range(THREADS):
+        trio.run(launch, each_postgres_url, Job(f"job{number}", [Step("a", fails)]))
+    backends = [open_store(each_postgres_url) for _ in range(THREADS)]
+    done: list[Operated] = []
+    refused: list[OperationIdConflict] = []
+
+    def request(one: int) -> None:
+        kind = (RequestStop, Abandon)[one % 2]
+        ask = kind(execution_id=one + 1, actor="eve", operation_id="once")
+        try:
+            done.append(run(backends[one], UUID(int=9 + one), ask))
+        except OperationIdConflict as exc:
+            refused.append(exc)
+
+    at_once(request)
+
+    (winner,) = done
+    assert len(refused) == THREADS - 1
+    assert not winner.replayed
+    abandoned = 0
+    for number in range(1, THREADS + 1):
+        detail = run(backends[0], UUID(int=0), ShowExecution(number))
+        history = run(backends[0], UUID(int=0), ListOperations(number))
+        abandoned += detail.execution.status is BatchStatus.ABANDONED
+        mine = number == winner.operation.execution_id
+        assert history.operations == ((winner.operation,) if mine else ())
+    assert abandoned == (winner.operation.action is Action.ABANDON)
+    for backend in backends:
+        backend.close()
 
 
 @pytest.mark.parametrize("seed", range(2))

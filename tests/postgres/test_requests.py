@@ -2,12 +2,15 @@
 
 import random
 from collections import Counter
+from uuid import UUID
 
 import psycopg
 import pytest
 import trio
+from attrs import evolve
 from psycopg.rows import dict_row
 
+from tests.postgres.test_operating import at_once
 from triolet.actors import (
     BatchStatus,
     InvalidValue,
@@ -22,7 +25,14 @@ from triolet.actors import (
     enqueue,
     open_runtime,
 )
-from triolet.storage.stores import migrate_store
+from triolet.storage.backend import run
+from triolet.storage.commands import OwnerFacts, RegisterOwner
+from triolet.storage.commands.requesting import (
+    ClaimLaunches,
+    RequestNotWaiting,
+    WithdrawLaunch,
+)
+from triolet.storage.stores import migrate_store, open_store
 
 SERVERS = 3
 REQUESTS = 60
@@ -174,3 +184,45 @@ async def test_many_servers_share_the_requests_and_each_is_served_once(
     assert len(completed.lines) == REQUESTS
     assert set(ran.values()) == {1}
     assert len(served) == SERVERS
+
+
+def test_a_request_is_withdrawn_or_claimed_and_never_both(
+    each_postgres_url: str,
+) -> None:
+    migrate_store(each_postgres_url)
+    with psycopg.connect(each_postgres_url) as connection:
+        for number in range(REQUESTS):
+            enqueue(connection, JOB, day=f"{number}")
+    claimed: list[int] = []
+    withdrawn: list[int] = []
+
+    def work(thread: int) -> None:
+        backend = open_store(each_postgres_url)
+        ids = (UUID(int=(thread << 64) + one) for one in range(1, 1 << 30))
+        facts = OwnerFacts(host="mill", pid=1, boot_id="b", process_start="1")
+        if thread % 2:
+            owner = run(backend, next(ids), RegisterOwner(facts, 30_000_000)).owner_id
+            claim = ClaimLaunches(owner_id=owner, jobs=(JOB.name,), limit=1)
+            while True:
+                held = tuple(claimed)
+                found = run(backend, next(ids), evolve(claim, held=held)).requests
+                if not found:
+                    break
+                claimed.extend(one.id for one in found)
+        else:
+            for number in range(1, REQUESTS + 1):
+                try:
+                    command = WithdrawLaunch(request_id=number, actor="eve")
+                    done = run(backend, next(ids), command)
+                except RequestNotWaiting:
+                    continue
+                if not done.already:
+                    withdrawn.append(number)
+        backend.close()
+
+    at_once(work)
+
+    assert sorted(claimed + withdrawn) == list(range(1, REQUESTS + 1))
+    with psycopg.connect(each_postgres_url) as look:
+        query = "SELECT id FROM triolet.launch_request WHERE status = 'WITHDRAWN'"
+        assert sorted(one for (one,) in look.execute(query)) == sorted(withdrawn)

@@ -419,7 +419,9 @@ def test_a_takeover_keeps_apart_what_was_stopped_and_what_died(
     client.open()
     if asked:
         client.ask(stop())
-    request = recover(client, directive=Directive.TAKE_OVER, dead_owner=1)
+    request = recover(
+        client, directive=Directive.TAKE_OVER, dead_owner=1, operation_id="op-2"
+    )
 
     operation = client.ask(request).operation
 
@@ -431,7 +433,11 @@ def test_a_takeover_keeps_apart_what_was_stopped_and_what_died(
 
 
 def makers(client: Client) -> list[OperatorRequest]:
-    return [stop(), abandon(), recover(client)]
+    return [
+        stop(),
+        abandon(operation_id="op-2"),
+        recover(client, operation_id="op-3"),
+    ]
 
 
 def test_an_unknown_execution_is_refused_on_record(client: Client) -> None:
@@ -485,10 +491,22 @@ def test_an_operation_id_is_used_for_one_request(
     assert client.refusal(stop(**change)) == OperationIdConflict("op-1")
 
 
-def test_two_actions_may_have_one_operation_id(client: Client) -> None:
+def test_two_actions_may_not_have_one_operation_id(client: Client) -> None:
     client.fail(client.open())
     client.ask(stop())
-    client.ask(abandon())
+
+    for other in (abandon(), recover(client)):
+        assert client.refusal(other) == OperationIdConflict("op-1")
+    missing = stop(9, operation_id="op-2")
+    assert audited(client, missing) == ExecutionNotFound(9)
+    refused = client.refusal(abandon(9, operation_id="op-2"))
+    assert refused == OperationIdConflict("op-2")
+
+
+def test_the_history_of_an_execution_is_in_order(client: Client) -> None:
+    client.fail(client.open())
+    client.ask(stop())
+    client.ask(abandon(operation_id="op-2"))
 
     history = client.ask(ListOperations(1))
 
@@ -505,7 +523,7 @@ def test_refused_and_applied_requests_stand_in_one_batch(client: Client) -> None
     client.open()
     missing = stop(9, operation_id="op-2")
 
-    outcomes = client.apply(stop(), missing, abandon())
+    outcomes = client.apply(stop(), missing, abandon(operation_id="op-3"))
 
     assert isinstance(outcomes[0], Operated)
     assert outcomes[1:] == [

@@ -1,6 +1,7 @@
 """The contract of launch requests: claimed once, by lease, and never forgotten."""
 
 import pytest
+from attrs import evolve
 
 from tests.storage.client import DAY, JOB, LEASE, Client, job_end
 from triolet.storage.commands import (
@@ -14,14 +15,19 @@ from triolet.storage.commands.requesting import (
     EndLaunch,
     FindLaunches,
     LaunchLost,
+    LaunchWithdrawn,
     ListLaunches,
     RequestLaunch,
+    RequestNotFound,
+    RequestNotWaiting,
+    WithdrawLaunch,
 )
 from triolet.storage.model.errors import InvalidParameter, InvalidValue
 from triolet.storage.model.launch_request import (
     LaunchRefusal,
     LaunchRequest,
     RequestStatus,
+    Withdrawal,
 )
 from triolet.storage.model.parameters import (
     JobParameter,
@@ -268,3 +274,97 @@ def test_a_listed_request_tells_how_its_execution_stands(client: Client) -> None
     page = client.ask(ListLaunches())
 
     assert page.outcomes == (None, BatchStatus.STARTED)
+
+
+def withdraw(number: int = 1, reason: str | None = "no paper") -> WithdrawLaunch:
+    return WithdrawLaunch(request_id=number, actor="eve", reason=reason)
+
+
+def test_a_withdrawn_request_is_kept_and_never_claimed(client: Client) -> None:
+    owner = client.owner()
+    ask(client)
+    waiting = request(client)
+    client.clock.now += 5
+
+    reply = client.ask(withdraw())
+
+    assert reply == LaunchWithdrawn(
+        evolve(
+            waiting,
+            status=RequestStatus.WITHDRAWN,
+            ended_at=client.clock.now,
+            withdrawal=Withdrawal("eve", "no paper"),
+        ),
+        already=False,
+    )
+    assert request(client) == reply.request
+    assert claim(client, owner) == []
+    page = client.ask(ListLaunches(status=RequestStatus.WITHDRAWN))
+    assert page.requests == (reply.request,)
+
+
+def test_the_first_who_withdraws_is_kept(client: Client) -> None:
+    ask(client)
+    first = client.ask(withdraw(reason=None))
+    before = client.dump()
+    client.clock.now += 5
+
+    assert client.ask(withdraw()) == evolve(first, already=True)
+    assert client.dump() == before
+
+
+def test_the_next_request_for_the_instance_has_its_turn(client: Client) -> None:
+    owner = client.owner()
+    ask(client, anew=False)
+    ask(client, anew=False)
+
+    client.ask(withdraw())
+
+    assert claim(client, owner) == [2]
+
+
+def test_what_is_worked_on_or_has_ended_is_not_withdrawn(client: Client) -> None:
+    owner = client.owner()
+    ask(client)
+    claim(client, owner)
+    status = RequestStatus.CLAIMED
+    refusal = RequestNotWaiting(1, status, None)
+    assert client.refusal(withdraw()) == refusal
+    assert str(refusal).endswith(
+        "its launch is about to begin, and can be stopped then"
+    )
+
+    client.open(anew=True, request_id=1)
+    refusal = RequestNotWaiting(1, status, 1)
+    assert client.refusal(withdraw()) == refusal
+    assert "stop execution 1 instead" in str(refusal)
+
+    client.ask(end(client, owner))
+    refusal = RequestNotWaiting(1, RequestStatus.DONE, 1)
+    assert client.refusal(withdraw()) == refusal
+    assert "nothing to withdraw" in str(refusal)
+
+
+def test_a_request_that_was_given_back_may_be_withdrawn(client: Client) -> None:
+    owner = client.owner()
+    ask(client)
+    claim(client, owner)
+    client.open(anew=True, request_id=1)
+    client.ask(end(client, owner, status=RequestStatus.REQUESTED))
+    before = client.execution(1)
+
+    found = client.ask(withdraw()).request
+
+    assert (found.status, found.execution_id) == (RequestStatus.WITHDRAWN, 1)
+    assert client.execution(1) == before
+
+
+def test_no_request_is_withdrawn_that_is_not_there(client: Client) -> None:
+    assert client.refusal(withdraw(9)) == RequestNotFound(9)
+    for number in (0, 1 << 63):
+        with pytest.raises(RequestNotFound, match="'triolet requests' lists"):
+            withdraw(number)
+    with pytest.raises(InvalidValue, match="the number of a launch request"):
+        withdraw(True)
+    with pytest.raises(InvalidValue, match="the reason"):
+        withdraw(reason="")

@@ -24,6 +24,7 @@ from triolet.storage.model.errors import (
     listed,
     with_article,
 )
+from triolet.storage.model.launch_request import RequestStatus
 from triolet.storage.model.operation import Action
 from triolet.storage.model.status import BatchStatus
 
@@ -38,6 +39,7 @@ SAMPLES: dict[object, object] = {
     bool: False,
     Action: Action.ABANDON,
     BatchStatus: BatchStatus.STOPPED,
+    RequestStatus: RequestStatus.CLAIMED,
     OwnerFacts: FACTS,
     BaseException: ValueError("bad row"),
     tuple[str, ...]: ("step 'load' is gone", "step 'report' is new"),

@@ -34,7 +34,7 @@ CREATE TABLE triolet.operator_request (
     outcome text COLLATE "C" NOT NULL CHECK (outcome IN ('APPLIED', 'REJECTED')),
     refusal text COLLATE "C",
     requested_at bigint NOT NULL,
-    UNIQUE (action, operation_id),
+    UNIQUE (operation_id),
     CHECK ((outcome = 'REJECTED') = (refusal IS NOT NULL))
 );
 

@@ -34,7 +34,7 @@ CREATE TABLE triolet_operator_request (
     outcome TEXT NOT NULL,
     refusal TEXT,
     requested_at INTEGER NOT NULL,
-    UNIQUE (action, operation_id),
+    UNIQUE (operation_id),
     CHECK (outcome IN ('APPLIED', 'REJECTED')),
     CHECK ((outcome = 'REJECTED') = (refusal IS NOT NULL))
 ) STRICT;

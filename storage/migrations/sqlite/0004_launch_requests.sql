@@ -11,10 +11,13 @@ CREATE TABLE triolet_launch_request (
     execution_id INTEGER REFERENCES triolet_execution (id),
     ended_at INTEGER,
     refusal TEXT,
-    CHECK (status IN ('REQUESTED', 'CLAIMED', 'DONE', 'REFUSED')),
-    CHECK ((status = 'REQUESTED') = (owner_id IS NULL)),
-    CHECK ((status IN ('DONE', 'REFUSED')) = (ended_at IS NOT NULL)),
+    withdrawn_by TEXT,
+    withdrawn_why TEXT,
+    CHECK (status IN ('REQUESTED', 'CLAIMED', 'DONE', 'REFUSED', 'WITHDRAWN')),
+    CHECK ((status IN ('REQUESTED', 'WITHDRAWN')) = (owner_id IS NULL)),
+    CHECK ((status IN ('DONE', 'REFUSED', 'WITHDRAWN')) = (ended_at IS NOT NULL)),
     CHECK ((status = 'REFUSED') = (refusal IS NOT NULL)),
+    CHECK ((status = 'WITHDRAWN') = (withdrawn_by IS NOT NULL)),
     CHECK ((anew = 1) = (instance_key IS NULL))
 ) STRICT;
 

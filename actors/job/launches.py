@@ -1,0 +1,161 @@
+"""The launches of one runtime that are under way, from what they claim to their ends."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import trio
+from attrs import evolve
+
+from ..kernel.inspecting import ActorState
+from ..kernel.pool import StoragePool
+from ..kernel.stop_watch import StopWatch
+from ..plan.compile import CompiledJob
+from .launch import (
+    ComponentsInUse,
+    Launch,
+    LaunchSettings,
+    ShuttingDown,
+    open_execution,
+)
+from .nested import Child, ChildLaunch
+from .nesting import RunningChild
+from .report import LaunchReport
+from .running import RunningJob
+
+
+class Launches:
+    """Runs launches, and keeps book of them: what they use, and which executions run.
+
+    Args:
+        nursery: Outlives all launches.
+        pool: Of the runtime.
+        settings: Of the runtime; their token of closing is read, never set.
+        poll: Seconds between two looks for stops that operators ask for.
+    """
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        pool: StoragePool,
+        settings: LaunchSettings,
+        poll: float,
+    ) -> None:
+        self._nursery = nursery
+        self._pool = pool
+        self._settings = evolve(
+            settings, is_running=self._is_running, open_child=self._open_child
+        )
+        self.stops = StopWatch(
+            pool.control, settings.owner_id, poll, self._untold, self.stop
+        )
+        """Sees the stops that operators ask for."""
+        nursery.start_soon(self.stops.run)
+        self._running: dict[int, RunningJob] = {}
+        self._claims: set[int] = set()
+        self._launching: Counter[tuple[str, bytes]] = Counter()
+        self._ended = trio.Event()
+        """Set whenever a launch has ended."""
+
+    async def run(self, launch: Launch) -> LaunchReport:
+        """Begin an attempt and go through the job to its end.
+
+        Raises:
+            ShuttingDown: No more launches are taken.
+            ComponentsInUse: Another launch uses the same reader or writer objects.
+            TrioletError: Whatever `open_execution` and `JobExecution.run` raise.
+        """
+        if self._settings.closing.is_set():
+            raise ShuttingDown
+        with self._claimed(launch.job), self._under_way(launch):
+            settings = evolve(self._settings, store=self._pool.take())
+            job = RunningJob(await open_execution(settings, launch))
+            with self._settings.watch.job(), self._listening(job):
+                return await job.execution.run()
+
+    async def _open_child(self, child: ChildLaunch) -> Child:
+        launch = Launch(
+            job=child.job, parameters=child.parameters, wait=False, above=child.stop
+        )
+        settings = evolve(self._settings, store=child.store)
+        job = RunningJob(await open_execution(settings, launch))
+        return RunningChild(job, self._listening)
+
+    @contextmanager
+    def _claimed(self, job: CompiledJob) -> Iterator[None]:
+        """Keep the job's readers and writers from a second launch at the same time."""
+        claimed = {id(component) for component in job.components}
+        if not self._claims.isdisjoint(claimed):
+            raise ComponentsInUse(job.plan.job)
+        self._claims |= claimed
+        try:
+            yield
+        finally:
+            self._claims -= claimed
+
+    @contextmanager
+    def _under_way(self, launch: Launch) -> Iterator[None]:
+        self._launching[launch.instance] += 1
+        try:
+            yield
+        finally:
+            self._launching[launch.instance] -= 1
+            if not self._launching[launch.instance]:
+                del self._launching[launch.instance]
+            self._ended.set()
+
+    def _is_running(self, execution_id: int, launch: Launch) -> bool:
+        here = self._launching[launch.instance] > 1
+        return here or execution_id in self._running
+
+    @contextmanager
+    def _listening(self, job: RunningJob) -> Iterator[None]:
+        scope = trio.CancelScope()
+        execution_id = job.execution.execution_id
+        self._running[execution_id] = job
+        self.stops.job_began()
+        self._nursery.start_soon(job.listen, scope)
+        if self._settings.closing.is_set():
+            job.stop()
+        try:
+            yield
+        finally:
+            del self._running[execution_id]
+            scope.cancel()
+
+    def stop(self, execution_id: int | None = None) -> None:
+        """Ask what runs to stop; None: all, else only that execution if it runs here."""
+        for known, job in self._running.items():
+            if execution_id in (None, known):
+                job.stop()
+
+    def _untold(self) -> Collection[int]:
+        """Give the executions that run here and have not been told to stop."""
+        running = self._running.items()
+        return [
+            known for known, job in running if not job.execution.stop_token.is_set()
+        ]
+
+    @property
+    def have_ended(self) -> bool:
+        """Whether no launch is under way."""
+        return not self._launching
+
+    async def wait_for_ends(self) -> None:
+        """Wait until no launch is under way."""
+        while self._launching:
+            self._ended = trio.Event()
+            await self._ended.wait()
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """The executions that run now, children too."""
+        return tuple(self._running)
+
+    def inspect(self) -> tuple[ActorState, ...]:
+        """Show the jobs as they are now; children are inside of their parents."""
+        return tuple(
+            job.inspect()
+            for job in self._running.values()
+            if not job.execution.is_child
+        )
