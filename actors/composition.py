@@ -147,6 +147,7 @@ def _pool(backends: Sequence[Backend], options: RuntimeOptions) -> StoragePool:
             backend,
             new_id=lambda: UUID(int=options.random.getrandbits(128)),
             adaptive=backend.descriptor.inline and not options.inline,
+            apart=backend.descriptor.capacity > 1 and not options.inline,
             patience=options.patience,
             deadline=options.ask_deadline,
             on_retry=retried,

@@ -158,22 +158,25 @@ class Listener(Protocol):
         """Stop listening."""
 
 
-def drive(waits: Waits[T], *, timeout: float | None = None) -> T:
+def drive(
+    waits: Waits[T], *, timeout: float | None = None, silence: float | None = None
+) -> T:
     """Run an operation to its end in a synchronous caller, blocking when it waits.
 
     Args:
         waits: The operation.
-        timeout: Seconds for which it may wait in all; None for ever.
+        timeout: Seconds within which it has to end; None for ever.
+        silence: Seconds for which one wait may last, where there is no *timeout*.
 
     Raises:
-        WaitedTooLong: The operation did not end within *timeout*, unless it turns
-            this into an error of its own.
+        WaitedTooLong: The operation waited for longer, unless it turns this into an
+            error of its own.
     """
     until = None if timeout is None else time.monotonic() + timeout
     try:
         wait = next(waits)
         while True:
-            left = None if until is None else until - time.monotonic()
+            left = silence if until is None else until - time.monotonic()
             wait = next(waits) if _waited(wait, left) else waits.throw(WaitedTooLong())
     except StopIteration as done:
         result: T = done.value

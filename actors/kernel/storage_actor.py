@@ -16,7 +16,14 @@ from uuid import UUID
 import tenacity
 import trio
 
-from ...storage.backend import AnswerLost, Backend, Committed, Pause, Waits
+from ...storage.backend import (
+    AnswerLost,
+    Backend,
+    Committed,
+    Pause,
+    Waits,
+    drive,
+)
 from ...storage.commands import Command
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
@@ -66,6 +73,8 @@ class StorageActor:
         backend: The connection; the actor is its only user, and does not close it.
         new_id: Draws batch ids.
         adaptive: Whether commits may move to a thread while they are slow.
+        apart: Whether enlisted writes always run in a thread, so that one which takes
+            long holds up nothing but its own connection.
         patience: Seconds for which a commit may keep the event loop, on average.
         deadline: Seconds within which an accepted command is carried out, refused, or
             reported as of unknown outcome.
@@ -78,6 +87,7 @@ class StorageActor:
         *,
         new_id: Callable[[], UUID],
         adaptive: bool = True,
+        apart: bool = False,
         patience: float = PATIENCE_SECS,
         deadline: float = DEADLINE_SECS,
         on_retry: Callable[[str], None] = lambda reason: None,
@@ -91,6 +101,7 @@ class StorageActor:
         self._on_retry = on_retry
         self._silence = deadline * SILENCE_SHARE
         self._offload = Offload(adaptive=adaptive, patience=patience)
+        self._apart = apart
         self._mailbox: Mailbox[_Ask] = Mailbox(MAILBOX_CAPACITY)
         self._committing = False
 
@@ -223,8 +234,11 @@ class StorageActor:
         self, batch: Sequence[Command[Any]], deadline: float
     ) -> Sequence[object]:
         batch_id = self._new_id()
+        applying = self._backend.apply(batch_id, batch)
         try:
-            return await self._drive(self._backend.apply(batch_id, batch))
+            if self._apart and batch[0].enlisted:  # which then is alone
+                return await self._driven_apart(applying)
+            return await self._drive(applying)
         except AnswerLost as exc:
             reason = str(exc)
         with _shielded():
@@ -263,6 +277,13 @@ class StorageActor:
                 step = give_up(waits)
         return step.result
 
+    async def _driven_apart(self, waits: Waits[T]) -> T:
+        """Run an operation with user code inside, which may block, in the thread."""
+        with _shielded():
+            return await self._offload.apart(
+                partial(drive, silence=self._silence), waits
+            )
+
     async def _resumed(self, waits: Waits[T]) -> Step[T]:
         if not self._offload.threaded:
             return self._offload.inline(resume, waits)
@@ -279,12 +300,12 @@ def _given_up(deadline: float, state: tenacity.RetryCallState) -> bool:
 
 
 def _transactions(asks: Sequence[_Ask]) -> Sequence[Sequence[_Ask]]:
-    """Split asks into transactions: a command with an enlisted write stands alone."""
-    if len(asks) == 1 or not any(ask.command.enlisted for ask in asks):
+    """Split asks into transactions: some commands stand alone in theirs."""
+    if len(asks) == 1 or not any(ask.command.alone for ask in asks):
         return [asks]
     groups: list[list[_Ask]] = [[]]
     for ask in asks:
-        if ask.command.enlisted:
+        if ask.command.alone:
             groups += [[ask], []]
         else:
             groups[-1].append(ask)

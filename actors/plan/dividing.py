@@ -109,6 +109,10 @@ class Dividing(Stepping):
 
         return self._commit(then, start=self._managing(node))
 
+    def undecided(self) -> Action:
+        """Take in that a stop kept the planner from answering."""
+        raise NotImplementedError
+
     def partitioned(
         self, results: Sequence[LineResult], expired: Failure | None = None
     ) -> Action:
@@ -158,7 +162,7 @@ class Dividing(Stepping):
 
     def _ask_planner(self, node: PartitionedNode) -> Action:
         if self._stopping:
-            return self._stopped_before()
+            return self.undecided()
         self._planning = node
         return PlanPartitions(node, self._visit)
 
@@ -200,7 +204,3 @@ class Dividing(Stepping):
             step.counts = self._work.counts
             self._work = None
         return super()._close(step, result)
-
-    def _stopped_before(self) -> Action:
-        """Say what follows when a stop comes before the next node."""
-        raise NotImplementedError

@@ -123,6 +123,17 @@ class History:
         """Note that this attempt comes by a row that it reuses."""
         self._last[row.node] = row
 
+    def begin(self, node: str, visit: int) -> None:
+        """Note that a visit begins: what its node left last is the visit before.
+
+        Not what an earlier attempt at this visit, or at later ones, has left.
+        """
+        before = self._latest.get((node, visit - 1)) if visit > 1 else None
+        if before is not None:
+            self._last[node] = before
+        else:
+            self._last.pop(node, None)
+
     def plan(self, node: str, visit: int) -> tuple[PartitionExecution, ...]:
         """Give the latest plan of a partitioned step; empty when it has none."""
         return tuple(self._plans.get((node, visit), ()))

@@ -176,6 +176,7 @@ class Stepping:
     def _started(
         self, node: StepNode, row: StepStarted, continued: LatestRow | None = None
     ) -> Action:
+        self._history.begin(node.id, self._visit)
         starting = self._starting(node)
         step = OpenStep(
             node,

@@ -19,6 +19,15 @@ class Command(Generic[R_co]):
         return False
 
     @property
+    def alone(self) -> bool:
+        """Whether it takes a transaction of its own.
+
+        Operators' requests lock what others have in use: with a lock already held they
+        could wait for each other.
+        """
+        return self.enlisted
+
+    @property
     def place(self) -> tuple[str, bytes]:
         """Where it belongs in a batch: whoever makes the same rows makes them in order.
 

@@ -67,6 +67,11 @@ class OperatorRequest(Command["Operated"]):
             check_whole("the expected version", self.expected_version, 0, COUNT_MAX)
 
     @property
+    def alone(self) -> bool:
+        """Always: it locks the execution that somebody else works on."""
+        return True
+
+    @property
     def action(self) -> Action:
         """Give the action's name in the audit record."""
         raise NotImplementedError

@@ -61,7 +61,11 @@ def open_execution(
     parameters, run = command.parameters, None
     if command.anew:
         parameters, run = yield from free_run(db, command)
-    found = yield from look(db, command, parameters)
+    found = yield from look(db, command, parameters, locking=False)
+    if found.previous is not None:
+        # Whoever is refused waits for nobody, and nobody for them.
+        yield from may_follow(db, command, found, now)
+        found = yield from look(db, command, parameters)
     definition_id, instance_id = found.definition_id, found.instance_id
     previous = found.previous
     if command.existing and instance_id is None:
@@ -127,11 +131,12 @@ def look(
     parameters: ParameterSet,
     *,
     locking: bool = True,
+    owned: bool = True,
 ) -> Waits[Found]:
     """Find definition, instance and latest attempt, as far as they are there.
 
     Raises:
-        OwnerUnknown: Only when locking: who would own a new attempt is not registered.
+        OwnerUnknown: Only where the attempt is to be *owned*: who would own a new attempt is not registered.
         DefinitionDrift: The revision label belongs to another definition.
     """
     job, definition = command.job, command.definition
@@ -145,7 +150,7 @@ def look(
             (_PREVIOUS + _LOCK_ATTEMPT * locking, instance),
         ]
     )
-    if locking and not owners:
+    if owned and not owners:
         raise OwnerUnknown(command.owner_id)
     if drifted and not known:
         raise DefinitionDrift(job, definition.revision, drifted[0][0])

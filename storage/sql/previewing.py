@@ -14,7 +14,7 @@ def preview_opening(db: Session, question: PreviewOpening, now: int) -> Waits[Op
     parameters, run = command.parameters, None
     if command.anew:
         parameters, run = yield from free_run(db, command)
-    found = yield from look(db, command, parameters, locking=False)
+    found = yield from look(db, command, parameters, locking=False, owned=False)
     if command.existing and found.instance_id is None:
         raise RunUnknown(command.job)
     took_over, snapshot, latest = None, Snapshot(), None

@@ -1,6 +1,7 @@
 """Cases of the area embedding and cancellation: jobs inside other people's programs."""
 
 import threading
+from collections.abc import Awaitable, Callable
 
 import pytest
 import trio
@@ -8,12 +9,15 @@ import trio.testing
 
 from tests.cases.world import World
 from tests.job.components import AsyncReader, AsyncWriter, ListReader, ListWriter
-from tests.job.harness import Trace
+from tests.job.harness import Store, Trace, running, trio_clock
 from triolet.actors import (
     BatchStatus,
     Chunk,
     Event,
     Job,
+    Parameter,
+    RequestStatus,
+    Runtime,
     RuntimeOptions,
     Step,
     StepContext,
@@ -189,3 +193,63 @@ async def test_engines_with_equal_names_and_ids_do_not_meet(
     assert world.stored_parameters() == [{"day": "mon"}]
     assert other.stored_parameters() == [{"day": "tue"}]
     assert other.query("SELECT context FROM triolet_step")[0][0].count("tue") == 1
+
+
+NUMBER = Parameter("number", int, default=0, identifying=False)
+
+
+def failing() -> Job:
+    def work(ctx: StepContext) -> None:
+        if ctx.attempt == 1:
+            raise ValueError("broken")
+
+    return Job("one", [Step("work", work)], parameters=[NUMBER])
+
+
+CALLS: dict[str, Callable[[Runtime], Awaitable[object]]] = {
+    "launch": lambda runtime: runtime.launch(failing(), number=1),
+    "restart": lambda runtime: runtime.restart(1, failing(), number=1),
+    "serve": lambda runtime: runtime.serve([failing()], until_idle=True),
+    "enqueue": lambda runtime: runtime.enqueue(failing()),
+    "requests": lambda runtime: runtime.requests(),
+    "request_stop": lambda runtime: runtime.request_stop(1, actor="eve"),
+    "abandon": lambda runtime: runtime.abandon(1, actor="eve", reason="old"),
+    "diagnose": lambda runtime: runtime.diagnose(),
+    "operations": lambda runtime: runtime.operations(1),
+    "list": lambda runtime: runtime.list(),
+    "show": lambda runtime: runtime.show(1),
+    "shutdown": lambda runtime: runtime.shutdown(1),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+async def test_a_cancelled_call_gives_its_result_or_is_cancelled_and_nothing_else(
+    name: str, autojump_clock: trio.testing.MockClock
+) -> None:
+    """C166: at every task step of every coroutine that a runtime has."""
+    step = 0
+    cancelled = True
+    while cancelled:
+        step += 1
+        store = Store(trio_clock)
+        async with running(store) as runtime:
+            await runtime.launch(failing())
+            await runtime.enqueue(failing())
+            done = False
+            with trio.CancelScope() as scope:
+                killer = CancelAt(scope, step)
+                trio.lowlevel.add_instrument(killer)
+                try:
+                    await CALLS[name](runtime)
+                    done = True
+                finally:
+                    trio.lowlevel.remove_instrument(killer)
+            cancelled = scope.cancel_called
+            assert done is not scope.cancelled_caught
+            # The runtime works on.
+            assert (await runtime.show(1)).execution.attempt == 1
+        assert store.settled()
+        assert RequestStatus.CLAIMED not in {
+            one.status for one in store.dump().requests
+        }
+    assert step > 2 or name == "shutdown"  # there is nothing to be shut down

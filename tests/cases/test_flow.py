@@ -19,6 +19,7 @@ from triolet.actors import (
     IncompatibleDefinition,
     Job,
     JobFailed,
+    JobListener,
     Node,
     Step,
     StepContext,
@@ -182,6 +183,33 @@ async def test_store_and_report_agree_on_every_end(
             report.raise_for_status()
 
 
+ENDS = """
+from triolet.actors import COMPLETE, FAIL, STOP, Exit, Job, Step
+
+def warn(ctx):
+    return Exit("WARNING")
+
+complete, fail, stop = (
+    Job("flow", [Step("one", warn, then={"*": target})])
+    for target in (COMPLETE, FAIL, STOP)
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "code"),
+    [("complete", "COMPLETED", 0), ("fail", "FAILED", 11), ("stop", "STOPPED", 12)],
+)
+def test_the_command_line_agrees_with_the_store_on_every_end(
+    world: World, command: Callable[..., int], name: str, status: str, code: int
+) -> None:
+    """C009: whatever its last step has returned."""
+    (world.folder / "ends.py").write_text(ENDS)
+    assert command("run", f"ends.py:{name}") == code
+    stored = world.query("SELECT status, exit_code FROM triolet_execution")
+    assert stored == [(status, status)]
+
+
 # Listeners that raise
 
 
@@ -219,6 +247,37 @@ async def test_a_raising_listener_fails_step_and_job_and_is_named(
     assert report.status is BatchStatus.COMPLETED
     assert calls == [when, when]
     assert trace.calls[-1] == "next"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_raising_listener_of_the_job_fails_it_and_is_named(
+    world: World, trace: Trace, when: str
+) -> None:
+    """C010, for the callbacks of jobs."""
+    calls: list[str] = []
+
+    def callback(*arguments: object) -> None:
+        calls.append(when)
+        if len(calls) == 1:
+            raise ValueError("the listener is broken")
+
+    if when == "before":
+        listener = JobListener("audit", before=callback)
+    else:
+        listener = JobListener("audit", after=callback)
+    job = Job("flow", [trace.step("load")], listeners=[listener])
+    report = await world.launch(job)
+    detail = await world.show(report.execution_id)
+    assert report.status is detail.execution.status is BatchStatus.FAILED
+    assert detail.execution.ended_at is not None
+    assert detail.execution.failure is not None
+    assert detail.execution.failure.where == "audit"
+    assert detail.execution.failure.message == "the listener is broken"
+    assert trace.calls == ([] if when == "before" else ["load"])
+    report = await world.launch(job)
+    assert report.status is BatchStatus.COMPLETED
+    assert calls == [when, when]
+    assert trace.calls == ["load"]
 
 
 # Elements that are passed by

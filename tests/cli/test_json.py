@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Cli, Said
+from tests.cli.programs import put
+from triolet.actors.cli.app import app
 
 JOBS = """
 from triolet.actors import Decision, FAIL, Job, Parameter, Step
@@ -113,14 +115,49 @@ def test_an_error_has_its_stable_code(
     assert found["diagnostics"][0]["code"] == stable
 
 
+GOOD, BAD = "paper_jobs.py:job", "paper_jobs.py:bad"
+EVERY_COMMAND = [
+    ["run", GOOD, "key=k"],
+    ["run", GOOD, "key=k", "--dry-run"],
+    ["list"],
+    ["show", "1"],
+    ["graph", BAD],
+    ["graph", BAD, "--execution", "1"],
+    ["migrate"],
+    ["version"],
+    ["stop", "1"],
+    ["restart", "1", BAD, f"key={SECRET}", "--dry-run"],
+    ["abandon", "1", "--reason", "old", "--yes"],
+    ["recover", "1", "--mark-failed", "--reason", "old", "--yes"],
+    ["doctor"],
+    ["doctor", "--settle", "--yes"],
+    ["upgrade", BAD, "--from", "1"],
+    ["enqueue", "plain_jobs.py"],
+    ["requests"],
+    ["serve", "plain_jobs.py", "--once"],
+]
+REFUSED = {
+    "recover": ("rejected", ["action_not_allowed"]),
+    "upgrade": ("error", ["definition_unknown"]),
+}
+"""What cannot be done here is refused as a document, too."""
+
+
+def test_there_is_no_other_command() -> None:
+    named = {name for name in app if not name.startswith("-")}
+    assert named == {words[0] for words in EVERY_COMMAND}
+
+
 @pytest.mark.usefixtures("jobs")
-@pytest.mark.parametrize(
-    "words",
-    [["show", "1"], ["doctor"], ["migrate"], ["version"], ["doctor", "--settle"]],
-)
-def test_every_command_has_it(cli: Cli, words: list[str]) -> None:
-    cli("run", "paper_jobs.py:bad", f"key={SECRET}")
+@pytest.mark.parametrize("words", EVERY_COMMAND, ids=" ".join)
+def test_every_command_has_it(cli: Cli, folder: Path, words: list[str]) -> None:
+    put(folder, "plain")
+    cli("run", BAD, f"key={SECRET}")
 
     found = document(cli(*words, "--json"))
 
-    assert (found["command"], found["outcome"]) == (words[0], "success")
+    assert found["command"] == words[0]
+    codes = [one["code"] for one in found["diagnostics"]]
+    wanted = REFUSED.get(words[0], ("success", []))
+    assert (found["outcome"], codes) == wanted
+    assert (found["data"] is None) == (words[0] in REFUSED)

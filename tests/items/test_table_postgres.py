@@ -76,6 +76,26 @@ def test_rows_are_stored_in_the_order_of_the_columns(
     ]
 
 
+def test_rows_arrive_by_copy(cursor: psycopg.Cursor[Any]) -> None:
+    """A whole chunk is one COPY, whatever its rows are."""
+    writer = opened(cursor, TableWriter("trades", TRADES))
+    cursor.execute("CREATE TABLE statements (text text)")
+    cursor.execute(
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+        "INSERT INTO statements VALUES (current_query()); RETURN NULL; END $$"
+    )
+    cursor.execute(
+        "CREATE TRIGGER note AFTER INSERT ON trades "
+        "FOR EACH STATEMENT EXECUTE FUNCTION note()"
+    )
+    row = {"amount": 2.5, "id": 1, "name": "Ada"}
+    writer.write(cursor, [[1, "Ada", 2.5]] * 1000, chunk())
+    writer.write(cursor, [row] * 1000, chunk(1000))
+    found = content(cursor, "statements")
+    assert [text.split()[0] for (text,) in found] == ["COPY"] * 2
+    assert len(content(cursor)) == 2000
+
+
 def test_dicts_are_stored_by_name(cursor: psycopg.Cursor[Any]) -> None:
     writer = opened(cursor, TableWriter("trades", TRADES))
     row = {"amount": 2.5, "id": 1, "name": "Ada", "comment": "not stored"}

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from tests.job.components import copying
-from tests.job.harness import Store, job, launch, message_of
+from tests.job.harness import Store, job, launch, message_of, running
 from triolet.actors import (
     COMPLETE,
     BatchStatus,
@@ -52,6 +54,37 @@ async def test_a_tasklet_knows_which_visit_it_is_and_what_the_one_before_left() 
         ("a", 3),
     ]
     assert report.step("a", 3).status is BatchStatus.COMPLETED
+
+
+@pytest.mark.parametrize("visit", [1, 2])
+async def test_a_visit_that_was_stopped_counts_from_the_visit_before_it(
+    visit: int,
+) -> None:
+    """What it has left itself is in its own state; it is no visit before."""
+    store = Store()
+    seen: list[tuple[int, object, object]] = []
+
+    async def work(ctx: StepContext) -> None:
+        before = ctx.state_of(ctx.node).get("sum", 0)
+        seen.append((ctx.visit, before, ctx.state.get("sum")))
+        assert isinstance(before, int)
+        ctx.state["sum"] = 1 + before
+        if (ctx.visit, ctx.attempt) == (visit, 1):
+            runtime.stop(ctx.execution_id)
+
+    patient = job(Step("a", work, on_stop="cooperate"), laps(3))
+    async with running(store) as runtime:
+        stopped = await runtime.launch(patient)
+        report = await runtime.launch(patient)
+
+    assert (stopped.status, report.status) == (
+        BatchStatus.STOPPED,
+        BatchStatus.COMPLETED,
+    )
+    first = [(number, number - 1, None) for number in range(1, visit + 1)]
+    again = (visit, visit - 1, visit)
+    rest = [(number, number - 1, None) for number in range(visit + 1, 4)]
+    assert seen == [*first, again, *rest]
 
 
 async def test_a_visit_that_is_repeated_sees_what_it_saw_before() -> None:

@@ -469,6 +469,23 @@ async def test_all_partitions_together_may_have_a_time(
     assert [one.reused for one in report.partitions] == [True, False, False]
 
 
+async def test_what_partitions_come_to_although_their_time_is_over_stays(
+    store: Store, autojump_clock: trio.testing.MockClock
+) -> None:
+    """One that fails while it is brought to its end has failed by itself."""
+
+    async def share(ctx: StepContext) -> None:
+        await ctx.stop.wait()
+        raise ValueError("could not tidy up")
+
+    worker = Step("share", share, on_stop="cooperate")
+    report = await launch(
+        store, job(PartitionedStep("parts", worker, three, timeout=5))
+    )
+    assert message_of(report) == "could not tidy up"
+    assert {one.status for one in report.partitions} == {BatchStatus.FAILED}
+
+
 async def test_a_stop_of_partitions_before_their_time_wins(
     store: Store, autojump_clock: trio.testing.MockClock
 ) -> None:

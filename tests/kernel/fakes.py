@@ -139,6 +139,7 @@ def make_actor(
     *,
     deadline: float = 30.0,
     adaptive: bool = False,
+    apart: bool = False,
     on_retry: Callable[[str], None] = lambda reason: None,
 ) -> StorageActor:
     """Make an actor whose batch ids count from 1 and whose patience is `PATIENCE`."""
@@ -148,6 +149,7 @@ def make_actor(
         new_id=lambda: UUID(int=next(ids)),
         deadline=deadline,
         adaptive=adaptive,
+        apart=apart,
         patience=PATIENCE,
         on_retry=on_retry,
     )

@@ -1,12 +1,16 @@
 """The storage actor at work: batches, refusals, transient faults, deadlines, threads."""
 
+import socket
 import threading
+from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
 import trio.testing
-from attrs import define, field
+from attrs import define, field, frozen
 
 from tests.kernel.fakes import (
     Note,
@@ -23,7 +27,8 @@ from triolet.actors.kernel.storage_actor import (
     MAILBOX_CAPACITY,
     StorageActor,
 )
-from triolet.storage.backend import Pause
+from triolet.storage.backend import Pause, Readable, WaitedTooLong, Waits
+from triolet.storage.commands import Command
 from triolet.storage.model.errors import (
     StoreLocked,
     StoreUnavailable,
@@ -322,6 +327,98 @@ async def test_commits_move_to_a_thread_while_they_are_slow_and_come_back(
         disk.seconds = offload.PATIENCE_SECS / 20
         await commits(actor, disk, 100)
         assert await commits(actor, disk, 20) == {loop}
+
+
+async def test_enlisted_writes_run_apart_however_fast_they_are() -> None:
+    disk = SlowDisk()
+    backend = ScriptedBackend([disk.work] * 3)
+    actor = make_actor(backend, adaptive=True, apart=True)
+    async with serving(actor):
+        await actor.ask(Note("one"))
+        await actor.ask(Note("write", alone=True))
+        await actor.ask(Note("two"))
+    loop = threading.get_ident()
+    assert [thread == loop for thread in disk.threads] == [True, False, True]
+
+
+async def test_while_an_enlisted_write_runs_apart_others_are_served() -> None:
+    going_on = threading.Event()
+    slow = make_actor(ScriptedBackend([lambda: going_on.wait(10)]), apart=True)
+    other = make_actor(ScriptedBackend())
+    (asker,) = askers_of(slow, Note("write", alone=True))
+    async with serving(slow) as nursery, serving(other):
+        nursery.start_soon(asker)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert await other.ask(Note("the heartbeat")) == "re: the heartbeat"
+        assert asker.answers == []
+        going_on.set()
+    assert asker.answers == ["re: write"]
+
+
+@define(eq=False)
+class SilentBackend(ScriptedBackend):
+    """Its server never answers the first batch."""
+
+    waited: int = 0
+
+    def apply(
+        self, batch_id: UUID, batch: Sequence[Command[Any]]
+    ) -> Waits[Sequence[object]]:
+        if not self.waited:
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                try:
+                    yield Readable(ours.fileno())
+                except WaitedTooLong:
+                    self.waited += 1
+                    raise StoreUnavailable("nobody answers") from None
+        return (yield from super().apply(batch_id, batch))
+
+
+@pytest.mark.parametrize("apart", [False, True])
+async def test_a_store_that_is_silent_for_a_third_of_the_deadline_is_given_up(
+    apart: bool,
+) -> None:
+    backend = SilentBackend()
+    actor = make_actor(backend, apart=apart, deadline=0.6)
+    began = trio.current_time()
+    async with serving(actor):
+        assert await actor.ask(Note("write", alone=True)) == "re: write"
+    assert backend.waited == 1
+    assert 0.2 <= trio.current_time() - began < 0.6
+
+
+@frozen
+class Placed(Note):
+    """A command that makes rows which others make, too."""
+
+    where: str = ""
+
+    @property
+    def place(self) -> tuple[str, bytes]:
+        return self.where, b""
+
+
+async def test_a_batch_is_in_the_order_of_places_and_replies_in_that_of_the_senders(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """Two processes that make the same rows must not wait for each other."""
+    backend = ScriptedBackend([Pause(1)])
+    actor = make_actor(backend)
+    waiting = [
+        Placed("late", where="z"),
+        Placed("early", where="a"),
+        Note("plain"),
+        Placed("as late", where="z"),
+        Note("last"),
+    ]
+    async with serving(actor) as nursery:
+        nursery.start_soon(actor.ask, Note("first"))
+        await trio.sleep(0.5)
+        askers = askers_of(actor, *waiting)
+        await ask_in_order(nursery, askers)
+    assert backend.batches[1:] == [["plain", "last", "early", "late", "as late"]]
+    assert [one.answers for one in askers] == [[f"re: {one.text}"] for one in waiting]
 
 
 async def test_pinned_commits_stay_on_the_event_loop_however_slow_they_are(

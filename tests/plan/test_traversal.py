@@ -17,8 +17,9 @@ from tests.plan.driver import (
     step,
 )
 from triolet.actors.plan.actions import Commit, Decide, RunStep
-from triolet.actors.plan.definition import COMPLETE, FAIL, STOP
+from triolet.actors.plan.definition import COMPLETE, FAIL, STOP, Node, Split
 from triolet.storage.commands import Advanced, StartLimitReached
+from triolet.storage.model.digests import decider_input
 from triolet.storage.model.execution import (
     NO_COUNTS,
     Counts,
@@ -26,6 +27,7 @@ from triolet.storage.model.execution import (
     ExitCode,
     NodeTarget,
 )
+from triolet.storage.model.parameters import ParameterSet
 from triolet.storage.model.status import BatchStatus, FailureCategory
 
 ITEMS = Counts(read=7, processed=7, written=6, filtered=1, committed=2)
@@ -164,6 +166,39 @@ def test_a_decider_is_asked_again_when_the_step_before_it_ran_again() -> None:
     second.finish({"d": "TWO"})
 
     assert second.trail == ["run a", "ask d", "run b"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_decider_behind_a_split_is_asked_again_when_a_branch_ran_again(
+    again: bool,
+) -> None:
+    """What it depends on is the aggregate of all branches: decision 17."""
+    branches = [step("l", allow_start_if_complete=again), step("r")]
+    nodes: list[Node] = [
+        step("a"),
+        Split("s", branches),
+        decision("d", {"*": "b"}),
+        step("b"),
+    ]
+    instance = Instance(nodes)
+    first = instance.attempt()
+    first.finish({"d": "ONE", "b": FAILED})
+    second = instance.attempt()
+
+    second.finish({"d": "TWO"})
+
+    assert second.trail == (["run l", "ask d", "run b"] if again else ["run b"])
+    for attempt in (first, second):
+        made = {one.source: one for one in instance.decisions(attempt)}
+        assert made["d"].digest == decider_input(
+            made["d"].fingerprint,
+            "d",
+            "1",
+            1,
+            attempt.opened.instance_id,
+            ParameterSet(()).projection(),
+            made["s.join"].digest,
+        )
 
 
 def test_a_decider_sees_the_custom_exit_of_the_step_before_it() -> None:

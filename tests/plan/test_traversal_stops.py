@@ -1,9 +1,11 @@
 """The traversal engine and a stop: whatever is known is kept, nothing new begins."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
+from tests.plan.definitions import work
 from tests.plan.driver import (
     STOPPED,
     UNKNOWN,
@@ -15,7 +17,17 @@ from tests.plan.driver import (
     line,
     step,
 )
-from triolet.actors.plan.actions import Commit, Decide, Finished, RunStep
+from triolet.actors.plan.actions import (
+    Commit,
+    Decide,
+    Finished,
+    PlanPartitions,
+    RunPartitions,
+    RunSplit,
+    RunStep,
+)
+from triolet.actors.plan.definition import PartitionedStep, Split
+from triolet.actors.plan.stepping import Stepping
 from triolet.storage.model.status import BatchStatus
 
 
@@ -29,20 +41,42 @@ def stopped_at(instance: Instance, point: int, code: str) -> tuple[Attempt, int]
     attempt.engine.stop()
     # As the actor does it, no user code begins after a stop.
     while not isinstance(action, Finished):
-        if isinstance(action, Decide):
+        if isinstance(action, Decide | PlanPartitions):
             action = attempt.engine.undecided()
-        else:
-            action = attempt.perform(action, dict.fromkeys("abc", STOPPED))
+            continue
+        if isinstance(action, RunSplit):
+            stop_all(action.branches)
+        if isinstance(action, RunPartitions):
+            stop_all(action.partitions)
+        action = attempt.perform(action, dict.fromkeys("abc", STOPPED))
     return attempt, made
+
+
+def stop_all(lines: Iterable[Stepping]) -> None:
+    for one in lines:
+        one.stop()
 
 
 def simple() -> Instance:
     return Instance([step("a"), step("b"), decision("d", {"GO": "c"}), step("c")])
 
 
-@pytest.mark.parametrize("point", range(7))
-def test_a_stop_at_every_point_starts_nothing_and_ends_stopped(point: int) -> None:
-    instance = simple()
+def divided() -> Instance:
+    """Make an instance of steps that others come before."""
+    parts = PartitionedStep("p", work, lambda ctx: [], 2)
+    split = Split("s", [step("l"), step("r")])
+    return Instance([step("a"), parts, split, decision("d", {"GO": "c"}), step("c")])
+
+
+POINTS = [(simple, point) for point in range(7)]
+POINTS += [(divided, point) for point in range(11)]
+
+
+@pytest.mark.parametrize(("make", "point"), POINTS)
+def test_a_stop_at_every_point_starts_nothing_and_ends_stopped(
+    make: Callable[[], Instance], point: int
+) -> None:
+    instance = make()
 
     attempt, made = stopped_at(instance, point, "GO")
 
@@ -51,9 +85,11 @@ def test_a_stop_at_every_point_starts_nothing_and_ends_stopped(point: int) -> No
     assert not any(status.active for _, status in instance.steps)
 
 
-@pytest.mark.parametrize("point", range(7))
-def test_a_stop_at_every_point_is_continued_by_the_next_launch(point: int) -> None:
-    instance = simple()
+@pytest.mark.parametrize(("make", "point"), POINTS)
+def test_a_stop_at_every_point_is_continued_by_the_next_launch(
+    make: Callable[[], Instance], point: int
+) -> None:
+    instance = make()
     stopped_at(instance, point, "GO")
     done = {name for name, status in instance.steps if status == "COMPLETED"}
 

@@ -1,0 +1,268 @@
+"""What a batch costs a real server: round trips, statements, transactions, threads."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import count
+from uuid import UUID
+
+import psycopg
+import pytest
+import trio
+from attrs import define, field
+
+from tests.storage.client import FACTS, definition, next_step, step_end
+from triolet.actors.kernel.storage_actor import StorageActor
+from triolet.storage.backend import Waits, drive
+from triolet.storage.commands import (
+    Advance,
+    Advanced,
+    ChunkCommitted,
+    Command,
+    CommitChunk,
+    Cursor,
+    Opened,
+    OpenExecution,
+    OwnerRegistered,
+    RegisterOwner,
+    RenewLease,
+    StaleVersion,
+)
+from triolet.storage.model.execution import Counts
+from triolet.storage.model.parameters import parameters_of
+from triolet.storage.postgres import PostgresBackend, open_postgres
+from triolet.storage.postgres.backend import MARKERS_KEPT
+from triolet.storage.postgres.wire import Result, Statement, Wire
+
+MINUTE = 60_000_000
+
+
+@define
+class Watched:
+    """A backend, and the statements of every exchange with its server."""
+
+    backend: PostgresBackend
+    exchanges: list[list[str]] = field(factory=list)
+    batches: Iterator[int] = field(factory=lambda: count(1))
+
+    def apply(self, *batch: Command[object]) -> list[object]:
+        self.exchanges.clear()
+        return list(drive(self.backend.apply(UUID(int=next(self.batches)), batch)))
+
+    @property
+    def statements(self) -> list[str]:
+        return [text for exchange in self.exchanges for text in exchange]
+
+    def opened(self, day: str) -> Opened:
+        (opened,) = self.apply(opening(day))
+        assert isinstance(opened, Opened)
+        return opened
+
+
+@pytest.fixture
+def store(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
+    """Give a store with an owner and a definition."""
+    store = Watched(open_postgres(postgres_url, writer=bytes(16)))
+    plain = Wire.exchange
+
+    def exchange(self: Wire, statements: Sequence[Statement]) -> Waits[list[Result]]:
+        store.exchanges.append([text for text, _ in statements])
+        return (yield from plain(self, statements))
+
+    monkeypatch.setattr(Wire, "exchange", exchange)
+    store.apply(RegisterOwner(FACTS, MINUTE))
+    store.opened("first")
+    yield store
+    store.backend.close()
+
+
+def opening(day: str) -> OpenExecution:
+    return OpenExecution(
+        job="settlement",
+        parameters=parameters_of({"day": day}),
+        definition=definition(),
+        owner_id=1,
+        failure_id=7,
+        first=next_step(),
+    )
+
+
+def finishing(opened: Opened, version: int = 1) -> Advance:
+    assert opened.first is not None
+    return Advance(
+        execution_id=opened.execution_id,
+        owner_id=1,
+        finish=step_end(opened.first.step_id, version=version),
+        start=next_step("report"),
+    )
+
+
+def chunk_of(opened: Opened) -> CommitChunk:
+    assert opened.first is not None
+    return CommitChunk(
+        execution_id=opened.execution_id,
+        owner_id=1,
+        step_id=opened.first.step_id,
+        version=1,
+        counts=Counts(read=1, written=1, committed=1),
+        checkpoint='{"position":1}',
+    )
+
+
+def common(store: Watched, day: str) -> list[Command[object]]:
+    """Make a batch of all commands that are frequent."""
+    return [
+        finishing(store.opened(f"{day}, steps")),
+        chunk_of(store.opened(f"{day}, chunks")),
+        opening(f"{day}, opened"),
+        RenewLease(1, MINUTE),
+    ]
+
+
+KINDS = [Advanced, ChunkCommitted, Opened, OwnerRegistered]
+
+
+def test_common_commands_are_one_round_trip_and_one_commit(store: Watched) -> None:
+    batch = common(store, "monday")
+
+    assert [type(reply) for reply in store.apply(*batch)] == KINDS
+
+    assert len(store.exchanges) == 1
+    begin, *work, mark, commit = store.statements
+    assert begin.startswith("BEGIN")
+    assert len(work) == len(batch)
+    assert mark.startswith("INSERT INTO triolet.commit_marker")
+    assert commit == "COMMIT"
+
+
+def test_a_statement_that_fails_costs_its_neighbours_nothing(store: Watched) -> None:
+    batch = common(store, "monday")
+    stale = finishing(store.opened("stale"), version=9)
+
+    *replies, refused = store.apply(*batch, stale)
+
+    assert [type(reply) for reply in replies] == KINDS
+    assert refused == StaleVersion(expected=9, actual=1)
+    wire = drive(store.backend._link.connected())
+    query = "SELECT count(*) FROM triolet.commit_marker"
+    (markers,) = drive(wire.exchange([(query, ())]))
+    assert markers.rows == [(next(store.batches) - 1,)]
+
+
+def test_a_connection_is_set_up_once_and_its_statements_are_prepared_once(
+    store: Watched,
+) -> None:
+    def prepared() -> list[str]:
+        wire = drive(store.backend._link.connected())
+        query = "SELECT statement FROM pg_prepared_statements ORDER BY statement"
+        (result,) = drive(wire.exchange([(query, ())]))
+        return [text for (text,) in result.rows]
+
+    store.apply(*common(store, "monday"))
+    prepared()
+    before = prepared()
+    for day in ("tuesday", "wednesday"):
+        store.apply(*common(store, day))
+        assert not any(text.startswith("SET ") for text in store.statements)
+        assert "set_config" not in "".join(store.statements)
+        assert set(store.statements) <= set(before)
+    assert prepared() == before
+
+
+def test_an_enlisted_write_has_a_limit_of_its_own_time(store: Watched) -> None:
+    """A setting of the transaction: the next one has the connection's again."""
+    limits: list[str] = []
+
+    def write(cursor: Cursor) -> None:
+        cursor.execute("SHOW statement_timeout")
+        limits.append(cursor.fetchone()[0])
+
+    opened = store.opened("enlisted")
+    assert opened.first is not None
+    enlisted = CommitChunk(
+        execution_id=opened.execution_id,
+        owner_id=1,
+        step_id=opened.first.step_id,
+        version=1,
+        counts=Counts(),
+        checkpoint='{"position":1}',
+        write=write,
+    )
+    store.apply(enlisted)
+    wire = drive(store.backend._link.connected())
+    (shown,) = drive(wire.exchange([("SHOW statement_timeout", ())]))
+    assert (limits, shown.rows) == (["1min"], [("30s",)])
+
+
+async def test_while_the_server_works_the_loop_goes_on_and_no_thread_waits(
+    store: Watched, postgres_url: str
+) -> None:
+    """A statement that waits for a lock is awaited by trio itself."""
+    opened = store.opened("locked")
+    actor = StorageActor(
+        store.backend, new_id=lambda: UUID(int=next(store.batches)), adaptive=True
+    )
+    replies: list[object] = []
+    answered = trio.Event()
+
+    async def ask() -> None:
+        replies.append(await actor.ask(finishing(opened)))
+        answered.set()
+
+    with psycopg.connect(postgres_url) as other:
+        lock = "SELECT 1 FROM triolet.execution WHERE id = %s FOR UPDATE"
+        other.execute(lock, [opened.execution_id])
+        before = threading.enumerate()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(actor.run)
+            nursery.start_soon(ask)
+            for _ in range(20):
+                await trio.sleep(0.01)
+            assert replies == []
+            assert threading.enumerate() == before
+            other.rollback()
+            with trio.fail_after(10):
+                await answered.wait()
+            actor.life.cancel()
+    assert [type(reply) for reply in replies] == [Advanced]
+
+
+def test_markers_do_not_pile_up(store: Watched, postgres_url: str) -> None:
+    """A connection forgets its own in time, and those that the dead left after a day."""
+    day = 86_400_000_000
+    old, young = UUID(int=1 << 100), UUID(int=1 << 101)
+    count = "SELECT count(*) FROM triolet.commit_marker"
+    with psycopg.connect(postgres_url, autocommit=True) as look:
+        for batch_id, age in ((old, day + MINUTE), (young, day - MINUTE)):
+            look.execute(
+                "INSERT INTO triolet.commit_marker "
+                "VALUES (%s, 'committed', NULL, triolet.now() - %s)",
+                [batch_id, age],
+            )
+        for _ in range(3 * MARKERS_KEPT):
+            store.apply(RenewLease(1, MINUTE))
+        ((kept,),) = look.execute(count).fetchall()
+        open_postgres(postgres_url, writer=bytes(16)).close()
+        left = look.execute(
+            "SELECT batch_id FROM triolet.commit_marker WHERE batch_id = ANY (%s)",
+            [[old, young]],
+        ).fetchall()
+    assert kept <= MARKERS_KEPT + 2
+    assert left == [(young,)]
+
+
+def test_a_server_that_might_lose_commits_is_told_to_keep_ours(
+    store: Watched, postgres_url: str
+) -> None:
+    """Also on the connection that takes the place of a lost one."""
+    with psycopg.connect(postgres_url, autocommit=True) as admin:
+        name = admin.info.dbname
+        admin.execute(f"ALTER DATABASE {name} SET synchronous_commit = off".encode())
+    again = open_postgres(postgres_url, writer=bytes(16))
+    shown = []
+    for backend in (again, store.backend):
+        backend._link.drop()
+        wire = drive(backend._link.connected())
+        (result,) = drive(wire.exchange([("SHOW synchronous_commit", ())]))
+        shown += result.rows
+    again.close()
+    assert shown == [("on",), ("on",)]
