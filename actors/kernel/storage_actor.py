@@ -236,7 +236,7 @@ class StorageActor:
         batch_id = self._new_id()
         applying = self._backend.apply(batch_id, batch)
         try:
-            if self._apart and any(command.enlisted for command in batch):
+            if self._apart and batch[0].enlisted:  # which then is alone
                 return await self._driven_apart(applying)
             return await self._drive(applying)
         except AnswerLost as exc:

@@ -128,7 +128,7 @@ class History:
 
         Not what an earlier attempt at this visit, or at later ones, has left.
         """
-        before = self._latest.get((node, visit - 1))
+        before = self._latest.get((node, visit - 1)) if visit > 1 else None
         if before is not None:
             self._last[node] = before
         else:
