@@ -135,6 +135,7 @@ if TYPE_CHECKING:
     from .job.events import EventKind as EventKind
     from .job.events import EventSink as EventSink
     from .job.launch import ComponentsInUse as ComponentsInUse
+    from .job.launch import LeaseExpired as LeaseExpired
     from .job.launch import ShuttingDown as ShuttingDown
     from .job.logs import Correlated as Correlated
     from .job.options import RuntimeOptions as RuntimeOptions
@@ -191,7 +192,6 @@ if TYPE_CHECKING:
     from .runtime import Runtime as Runtime
     from .runtime import ShutdownReport as ShutdownReport
 
-"""Where the names live, quick ones first; the first that has a name wins."""
 
 __all__ = [
     "COMPLETE",
@@ -284,6 +284,7 @@ __all__ = [
     "LaunchReport",
     "LaunchRequest",
     "LaunchWithdrawn",
+    "LeaseExpired",
     "LeaseLost",
     "ManifestUnsupported",
     "MissingBinding",

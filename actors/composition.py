@@ -98,9 +98,8 @@ async def _served(
     async with trio.open_nursery() as nursery:
         pool.start(nursery)
         try:
+            since = trio.current_time()
             owner_id = await _register(pool.control, options)
-            heartbeat = Heartbeat(pool.control, owner_id, options.lease)
-            nursery.start_soon(heartbeat.run)
             settings = LaunchSettings(
                 nursery=nursery,
                 watch=watch,
@@ -117,6 +116,10 @@ async def _served(
                 is_running=lambda *_: False,
             )
             runtime = Runtime(nursery, pool, settings, options.stop_poll)
+            heartbeat = Heartbeat(
+                pool.control, owner_id, options.lease, since, runtime._launches.fence
+            )
+            nursery.start_soon(heartbeat.run)
             try:
                 with hearing(nursery, listener, runtime._heard):
                     yield runtime

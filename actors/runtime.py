@@ -98,6 +98,8 @@ class Runtime(Requester):
             AssemblyError: A factory of the job's raised, or made something else.
             ComponentsInUse: Another launch of this runtime that has not ended uses the
                 same reader or writer objects.
+            LeaseExpired: The lease could not be renewed for its whole length, so the
+                job was cancelled before somebody else may take it over.
             StoreError: The store failed; the class says what became of the job.
 
         Cancellation: The running step is cancelled, the execution is recorded as

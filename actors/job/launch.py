@@ -23,7 +23,7 @@ from ...storage.commands import (
     OpenExecution,
 )
 from ...storage.model.bounds import check_whole
-from ...storage.model.errors import InvalidValue, TrioletError, error
+from ...storage.model.errors import InvalidValue, StoreError, TrioletError, error
 from ...storage.model.execution import COUNT_MAX
 from ...storage.model.lineage import without_lineage
 from ...storage.model.parameters import ParameterSet
@@ -75,6 +75,22 @@ class ComponentsInUse(TrioletError):
         return (
             f"a reader or writer of job {self.job!r} is in use by another launch: build "
             "the job anew for each launch that runs at the same time"
+        )
+
+
+@error
+class LeaseExpired(StoreError):
+    """The lease ran out while the job ran, because the store could not be reached."""
+
+    code = "lease_expired"
+    execution_id: int
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"execution {self.execution_id} was cancelled, because its lease ran out "
+            "and could not be renewed, so that somebody else may have taken it over: "
+            "launch the job again when the store can be reached"
         )
 
 

@@ -15,6 +15,7 @@ from .launch import (
     ComponentsInUse,
     Launch,
     LaunchSettings,
+    LeaseExpired,
     ShuttingDown,
     open_execution,
 )
@@ -63,6 +64,7 @@ class Launches:
         Raises:
             ShuttingDown: No more launches are taken.
             ComponentsInUse: Another launch uses the same reader or writer objects.
+            LeaseExpired: The lease ran out, because it could not be renewed.
             TrioletError: Whatever `open_execution` and `JobExecution.run` raise.
         """
         if self._settings.closing.is_set():
@@ -70,8 +72,9 @@ class Launches:
         with self._claimed(launch.job), self._under_way(launch):
             settings = evolve(self._settings, store=self._pool.take())
             job = RunningJob(await open_execution(settings, launch))
-            with self._settings.watch.job(), self._listening(job):
+            with self._settings.watch.job(), self._listening(job), job.authority:
                 return await job.execution.run()
+            raise LeaseExpired(job.execution.execution_id)
 
     async def _open_child(self, child: ChildLaunch) -> Child:
         launch = Launch(
@@ -128,6 +131,14 @@ class Launches:
         for known, job in self._running.items():
             if execution_id in (None, known):
                 job.stop()
+
+    def fence(self) -> None:
+        """Cancel what runs, because the lease has run out: somebody may take it over.
+
+        What is open is closed as STOPPED, if the store answers and nobody has done so.
+        """
+        for job in self._running.values():
+            job.authority.cancel()
 
     def _untold(self) -> Collection[int]:
         """Give the executions that run here and have not been told to stop."""

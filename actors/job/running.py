@@ -21,6 +21,8 @@ class RunningJob:
     """A job execution and its mailbox."""
 
     execution: JobExecution
+    authority: trio.CancelScope = field(init=False, factory=trio.CancelScope)
+    """Around all that it does; cancelled when somebody else may take it over."""
     _mailbox: Mailbox[Stop] = field(init=False, factory=_mailbox)
 
     async def listen(self, scope: trio.CancelScope) -> None:

@@ -41,7 +41,13 @@ from ..kernel.inspecting import Activity, ActorKind, ActorState
 from ..kernel.liveness import is_alive
 from ..kernel.stop import StopToken
 from ..kernel.storage_actor import StorageActor
-from .launch import ComponentsInUse, Launch, ShuttingDown, launch_of
+from .launch import (
+    ComponentsInUse,
+    Launch,
+    LeaseExpired,
+    ShuttingDown,
+    launch_of,
+)
 from .report import LaunchReport
 from .served_jobs import ServedJob
 
@@ -164,7 +170,7 @@ class Serving:
         served = ServedRequest(request=request, status=RequestStatus.REQUESTED)
         try:
             served = await self._served(request)
-        except (StoreUnavailable, CommitOutcomeUnknown) as exc:
+        except (StoreUnavailable, CommitOutcomeUnknown, LeaseExpired) as exc:
             log.warning("launch request %d was interrupted: %s", request.id, exc)
         finally:
             # An ask is carried out also while this is being cancelled.

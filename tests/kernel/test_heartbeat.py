@@ -31,6 +31,8 @@ class Watched(MemoryBackend):
     """A memory store that notes renewals and can be made to refuse them."""
 
     renewals: list[float] = field(factory=list)
+    expirations: list[float] = field(factory=list)
+    """When the heartbeat told that the lease had run out."""
     fault: StoreError | None = None
 
     def __attrs_pre_init__(self) -> None:
@@ -56,8 +58,14 @@ async def beating(backend: Backend) -> AsyncIterator[Heartbeat]:
     actor = make_actor(backend)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(actor.run)
+        since = trio.current_time()
         owner = await actor.ask(RegisterOwner(FACTS, round(LEASE * 1e6)))
-        heartbeat = Heartbeat(actor, owner.owner_id, LEASE)
+
+        def expired() -> None:
+            if isinstance(backend, Watched):
+                backend.expirations.append(trio.current_time() - since)
+
+        heartbeat = Heartbeat(actor, owner.owner_id, LEASE, since, expired)
         nursery.start_soon(heartbeat.run)
         try:
             yield heartbeat
@@ -103,6 +111,60 @@ async def test_a_lease_that_ran_out_and_that_nobody_took_is_renewed(
         backend.fault = None
         await trio.sleep(10)
         assert backend.lease_until > micros()
+
+
+async def test_it_tells_when_the_lease_runs_out_as_long_as_renewals_fail(
+    backend: Watched, autojump_clock: trio.testing.MockClock
+) -> None:
+    async with beating(backend):
+        await trio.sleep(15)
+        backend.fault = StoreUnusable("the disk is read-only")
+        await trio.sleep(24)
+        assert backend.expirations == []
+        await trio.sleep(2)
+        # The last good renewal was asked for at the tenth second.
+        assert backend.expirations[0] == 10 + LEASE
+        backend.fault = None
+        await trio.sleep(15)
+        told = len(backend.expirations)
+        await trio.sleep(100)
+        assert len(backend.expirations) == told
+
+
+async def test_it_tells_when_a_renewal_does_not_come_back(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """C175: the renewer itself is stuck."""
+    told: list[float] = []
+
+    class Silent:
+        async def ask(self, command: object) -> object:
+            if isinstance(command, RenewLease):
+                await trio.sleep(100)
+            return command
+
+    since = trio.current_time()
+    silent: Any = Silent()
+    heartbeat = Heartbeat(
+        silent, 1, LEASE, since, lambda: told.append(trio.current_time() - since)
+    )
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(heartbeat.run)
+        await trio.sleep(105)
+        assert told == [LEASE]
+        heartbeat.life.cancel()
+
+
+async def test_a_process_that_was_suspended_has_its_renewal_first(
+    backend: Watched, mock_clock: trio.testing.MockClock
+) -> None:
+    async with beating(backend):
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(10 * LEASE)
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(backend.renewals) == 1
+        assert backend.lease_until > micros()
+        assert backend.expirations == []
 
 
 async def test_the_heartbeat_outlives_the_cancellation_of_the_scope_around_it(
