@@ -50,6 +50,7 @@ from .launch import (
 )
 from .report import LaunchReport
 from .served_jobs import ServedJob
+from .unheeded_stops import stop_closed
 
 log = logging.getLogger("triolet.serving")
 
@@ -204,8 +205,15 @@ class Serving:
         if request.execution_id is not None:
             begun = await self.store.ask(ShowExecution(request.execution_id))
             run = begun.instance.run
-            if _is_over(begun.execution) or await self._was_stopped(begun.execution.id):
+            if _is_over(begun.execution):
                 return done
+            if await self._was_stopped(begun.execution.id):
+                if not begun.execution.status.active or await stop_closed(
+                    self.store, self.owner_id, begun.execution.id, request.id
+                ):
+                    return done
+                await self._pause()
+                return back
         try:
             launch = launch_of(
                 self.jobs[request.job].make(),
@@ -225,8 +233,7 @@ class Serving:
         except (AlreadyRunning, ComponentsInUse) as exc:
             # It will not be for ever: somebody asks again when the period has passed.
             log.info("launch request %d has to wait: %s", request.id, exc)
-            with trio.move_on_after(self.poll):
-                await self.closing.wait()
+            await self._pause()
             return back
         except LaunchLost as exc:
             log.warning("%s", exc)
@@ -239,6 +246,11 @@ class Serving:
                 request=request, status=RequestStatus.REQUESTED, report=report
             )
         return ServedRequest(request=request, status=RequestStatus.DONE, report=report)
+
+    async def _pause(self) -> None:
+        """Wait until it is worth while to look again."""
+        with trio.move_on_after(self.poll):
+            await self.closing.wait()
 
     async def _was_stopped(self, execution_id: int) -> bool:
         """Tell whether an operator asked for the stop: then it is not continued."""

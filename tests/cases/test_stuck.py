@@ -42,7 +42,6 @@ def test_a_stop_of_work_whose_process_was_killed_keeps_no_place_from_others(
     (world.folder / "go").touch()
 
     assert command("serve", target, "--max", "1", "--once") == 0
-    assert command("doctor", "--settle", "--yes") == 0
 
     # What was stopped is not continued; the next one had its place at once.
     statuses = world.query("SELECT status FROM triolet_execution ORDER BY id")
