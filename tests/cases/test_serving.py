@@ -105,6 +105,17 @@ async def test_serving_starts_and_stops_quietly_and_loses_no_request(
     assert [one.getMessage() for one in caplog.records if one.levelno >= 30] == []
 
 
+def sessions(look: psycopg.Connection) -> list[str]:
+    """List the states of all other sessions: with the one for control and the listener."""
+    return [
+        state
+        for (state,) in look.execute(
+            "SELECT state FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid()"
+        )
+    ]
+
+
 async def test_cancelled_launches_leave_all_connections_usable(
     postgres_url: str,
 ) -> None:
@@ -129,12 +140,13 @@ async def test_cancelled_launches_leave_all_connections_usable(
                 for number in range(CONNECTIONS):
                     one = partial(runtime.launch, job, number=-1 - number)
                     nursery.start_soon(one)
-        with psycopg.connect(postgres_url) as look:
-            states = look.execute(
-                "SELECT state FROM pg_stat_activity WHERE datname = current_database() "
-                "AND pid <> pg_backend_pid()"
-            ).fetchall()
+        with (
+            psycopg.connect(postgres_url, autocommit=True) as look,
+            trio.fail_after(20),
+        ):
+            # The one for control may look for stops at this very moment.
+            while (states := sessions(look)) != ["idle"] * (CONNECTIONS + 2):
+                assert len(states) == CONNECTIONS + 2
+                await trio.sleep(0.01)
         page = await runtime.list(limit=2 * ROUNDS)
-    # With the one for control and the listener.
-    assert [state for (state,) in states] == ["idle"] * (CONNECTIONS + 2)
     assert not any(one.execution.status.active for one in page.lines)
