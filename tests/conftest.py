@@ -6,6 +6,7 @@ for each worker, started when a test first asks for it, and a database for each 
 
 import itertools
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -18,6 +19,11 @@ settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True
 settings.load_profile("ci" if os.environ.get("CI") else "home")
 
 pytest_plugins = ["pytester"]
+
+# A shell lets what it starts in the background ignore SIGINT, and so would the programs
+# that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _NUMBERS = itertools.count()
 
