@@ -76,6 +76,8 @@ class Descriptor:
     inline: bool
     """Whether `apply` is fast enough to run on an event loop while commits are."""
     capabilities: frozenset[Capability] = EVERYTHING
+    stands_for: int = 1
+    """How many connections it is worth: in memory nobody waits for another one."""
 
 
 @frozen

@@ -5,6 +5,7 @@ order; what the failure of one means to the others is its policy; and it always 
 for all of them.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from typing import ClassVar
@@ -37,7 +38,7 @@ class Line(Walk):
         return end.result
 
 
-class Fan:
+class Fan(ABC):
     """Runs lines side by side.
 
     Args:
@@ -106,13 +107,13 @@ class Fan:
             raise self._error
         return tuple(self._results[at] for at in range(len(self._engines)))
 
+    @abstractmethod
     def _line(self, at: int) -> Line:
         """Make what runs an engine."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _name_of(self, at: int) -> str:
         """Name a line for people."""
-        raise NotImplementedError
 
     async def _work(self) -> None:
         """Run one line after the other, as one of those that run side by side."""

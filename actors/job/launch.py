@@ -105,7 +105,7 @@ class LaunchSettings:
     """All that work side by side, for what an execution does side by side."""
     descriptor: Descriptor
     connections: int
-    """How many transactions may be under way at the same time."""
+    """To the store, the one for control included."""
     owner_id: int
     new_id: Callable[[], int]
     """Draws nonzero numbers for failures."""

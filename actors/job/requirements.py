@@ -13,16 +13,21 @@ class Requirements:
 
     capabilities: frozenset[Capability]
     connections: int = 1
-    """That must be able to work at the same time."""
+    """That the runtime must have, the one for control included."""
 
 
 def requirements_of(job: CompiledJob) -> Requirements:
-    """Tell what a job needs; one connection serves all that it does."""
-    return Requirements(job.capabilities)
+    """Tell what a job and those inside of it need."""
+    return Requirements(job.capabilities, job.connections)
 
 
 def check_store(store: Descriptor, connections: int, needed: Requirements) -> None:
     """Refuse a job that the store, or the runtime's connections, cannot carry.
+
+    Args:
+        store: The store.
+        connections: That the runtime has to it.
+        needed: By the job.
 
     Raises:
         UndeclaredCapability: The store does not declare what the job needs.
@@ -31,5 +36,6 @@ def check_store(store: Descriptor, connections: int, needed: Requirements) -> No
     missing = sorted(needed.capabilities - store.capabilities)
     if missing:
         raise UndeclaredCapability(store.kind, tuple(one.value for one in missing))
-    if connections < needed.connections:
-        raise InsufficientPoolCapacity(needed.connections, connections)
+    configured = max(connections, store.stands_for)
+    if configured < needed.connections:
+        raise InsufficientPoolCapacity(needed.connections, configured)

@@ -22,7 +22,8 @@ class RunningJob:
 
     execution: JobExecution
     authority: trio.CancelScope = field(init=False, factory=trio.CancelScope)
-    """Around all that it does; cancelled when somebody else may take it over."""
+    """Around all that it does; cancelled when somebody else may take it over. What a
+    child does, is inside of its parent's."""
     _mailbox: Mailbox[Stop] = field(init=False, factory=_mailbox)
 
     async def listen(self, scope: trio.CancelScope) -> None:

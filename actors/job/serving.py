@@ -50,7 +50,7 @@ from .launch import (
 )
 from .report import LaunchReport
 from .served_jobs import ServedJob
-from .unheeded_stops import stop_closed
+from .unheeded_stops import close_stopped
 
 log = logging.getLogger("triolet.serving")
 
@@ -208,7 +208,7 @@ class Serving:
             if _is_over(begun.execution):
                 return done
             if await self._was_stopped(begun.execution.id):
-                if not begun.execution.status.active or await stop_closed(
+                if not begun.execution.status.active or await close_stopped(
                     self.store, self.owner_id, begun.execution.id, request.id
                 ):
                     return done

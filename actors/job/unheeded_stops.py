@@ -17,7 +17,7 @@ log = logging.getLogger("triolet.serving")
 REASON = "its process had died before the stop took effect"
 
 
-async def stop_closed(
+async def close_stopped(
     store: StorageActor, owner_id: int, execution_id: int, request_id: int
 ) -> bool:
     """Close an execution that was to be stopped, as STOPPED, when its owner is dead.

@@ -34,8 +34,8 @@ class StoragePool:
 
     @property
     def capacity(self) -> int:
-        """How many transactions may be under way at the same time."""
-        return len(self._workers)
+        """How many connections there are, the one for control included."""
+        return len(self._all)
 
     def take(self) -> StorageActor:
         """Choose the actor of one execution; executions are dealt out in turn."""

@@ -32,6 +32,7 @@ from .plan import DeliveryMode
 READER_METHODS = ("open", "read", "state", "close")
 WRITER_METHODS = ("open", "write", "close")
 WORKERS_MAX = 64
+POOL_MAX = 1024
 TIMEOUT_MAX = 1_000_000_000
 
 
@@ -97,7 +98,19 @@ def split_reasons(split: Split) -> Iterator[str]:
     branches = len(split.branches)
     if not wrong and split.max_parallel > branches > 0:
         yield f"max_parallel is {split.max_parallel}, but there are {branches} branches"
+    if not wrong:
+        yield from _pool_reasons(split.pool_size, split.max_parallel)
     yield from _sharing_reasons(split)
+
+
+def _pool_reasons(pool_size: int | None, budget: int) -> Iterator[str]:
+    """Say what is wrong with the connections that a budget asks for."""
+    if pool_size is None:
+        return
+    wrong = list(count_reasons(pool_size, "pool_size", POOL_MAX))
+    yield from wrong
+    if not wrong and pool_size <= budget:
+        yield f"pool_size is {pool_size}, but must be at least the budget + 1, {budget + 1}"
 
 
 def _sharing_reasons(split: Split) -> Iterator[str]:
@@ -128,7 +141,8 @@ def partitioned_reasons(node: PartitionedStep) -> Iterator[str]:
     """Say what is wrong with the planner and the settings of a partitioned step."""
     yield from function_reasons(node.planner, "planner")
     yield from _word_reasons(node.on_failure, FailurePolicy, "on_failure")
-    yield from count_reasons(node.max_workers, "budget max_workers", WORKERS_MAX)
+    wrong = list(count_reasons(node.max_workers, "budget max_workers", WORKERS_MAX))
+    yield from wrong or _pool_reasons(node.pool_size, node.max_workers)
     yield from timeout_reasons(node.timeout)
     worker = node.worker
     if node.factory is not None:

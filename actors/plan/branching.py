@@ -64,6 +64,10 @@ class Split:
         on_failure: ``"cancel_siblings"`` or ``"drain_siblings"``: what the failure of
             a branch means to the others.
         visit_limit: As for a ``Step``.
+        pool_size: Connections to the store that the runtime must have, the one for
+            control included, *max_parallel* + 1 to 1024; with fewer, the launch is
+            refused before anything is written. None: any number will do, because
+            branches share connections.
     """
 
     id: str
@@ -77,6 +81,7 @@ class Split:
         default=FailurePolicy.CANCEL_SIBLINGS, kw_only=True, converter=_on_failure
     )
     visit_limit: int | None = field(default=None, kw_only=True)
+    pool_size: int | None = field(default=None, kw_only=True)
 
 
 @frozen
@@ -114,6 +119,7 @@ class PartitionedStep:
         aggregation_revision: Names the rule that makes one result of all.
         timeout: Seconds for all partitions together, from when their plan is durable,
             as for a step. Each one's own is the worker's.
+        pool_size: As for a ``Split``, *max_workers* + 1 to 1024.
     """
 
     id: str
@@ -135,3 +141,4 @@ class PartitionedStep:
     planner_revision: str = field(default="1", kw_only=True)
     aggregation_revision: str = field(default=STATUS_AND_COUNTS, kw_only=True)
     timeout: float | None = field(default=None, kw_only=True)
+    pool_size: int | None = field(default=None, kw_only=True)

@@ -107,6 +107,16 @@ class CompiledJob:
         return frozenset(needed).union(*inside)
 
     @cached_property
+    def connections(self) -> int:
+        """How many connections the job and those inside of it ask a runtime to have."""
+        declared = (
+            *(split.pool_size for split in self.splits.values()),
+            *(node.pool_size for node in self.partitioned.values()),
+            *(child.connections for child in self.children.values()),
+        )
+        return max((one for one in declared if one is not None), default=1)
+
+    @cached_property
     def children(self) -> dict[str, "CompiledJob"]:
         """The jobs that steps of this one run, by the step's id."""
         return {

@@ -4,6 +4,7 @@ The planner is asked before the manager's row is there, so that row and plan are
 one command: no manager is ever without a plan that a restart could copy.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 
 from attrs import evolve, frozen
@@ -109,9 +110,9 @@ class Dividing(Stepping):
 
         return self._commit(then, start=self._managing(node))
 
+    @abstractmethod
     def undecided(self) -> Action:
         """Take in that a stop kept the planner from answering."""
-        raise NotImplementedError
 
     def partitioned(
         self, results: Sequence[LineResult], expired: Failure | None = None

@@ -4,6 +4,7 @@ Pure: a step is started, runs, and is closed by the command that goes on; until 
 command is known to be durable it can be taken back or sent once more as the last word.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from attrs import define, evolve
@@ -43,7 +44,7 @@ class Sent:
     """Whose result it carries."""
 
 
-class Stepping:
+class Stepping(ABC):
     """Opens and closes steps, one at a time.
 
     Args:
@@ -71,9 +72,9 @@ class Stepping:
 
     # What the actor calls
 
+    @abstractmethod
     def begin(self) -> Action:
         """Give the first action."""
-        raise NotImplementedError
 
     def stepped(self, result: StepResult) -> Action:
         """Take in what came of the step that ran."""
@@ -135,17 +136,17 @@ class Stepping:
 
     # What the kinds of engines say
 
+    @abstractmethod
     def _after(self, row: LatestRow, result: StepResult) -> Action:
         """Say what follows a step's result."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _not_started(self, refusal: StartRefusal) -> Action:
         """Say what follows when a step may not be started."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _last_end(self, status: BatchStatus, failure: Failure | None) -> JobEnd | None:
         """Give the end of the job, where it is this engine's to write."""
-        raise NotImplementedError
 
     # Steps
 

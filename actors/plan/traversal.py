@@ -6,6 +6,7 @@ before its target's code runs; result, transition and the next step's row travel
 command wherever that order allows it. A job and a branch of a split are walked alike.
 """
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -225,9 +226,9 @@ class Traversal(Dividing):
         self._splitting = node
         return RunSplit(node, tuple(map(self._branch, node.branches)))
 
+    @abstractmethod
     def _branch(self, branch: Branch) -> "BranchTraversal":
         """Make the engine of a branch of the split to which this one has come."""
-        raise NotImplementedError
 
     def _meet(self, node: SplitNode, result: SplitResult, known: Answer | None) -> Way:
         self._preceding, self._split = None, result
@@ -312,11 +313,11 @@ class Traversal(Dividing):
     def _not_started(self, refusal: StartRefusal) -> Action:
         return self._end(BatchStatus.FAILED, self._failures.not_started(refusal))
 
+    @abstractmethod
     def _end(
         self, status: BatchStatus, failure: Failure | None, code: str | None = None
     ) -> Action:
         """Come to the end; *code* is of the node that led there, if it ended alike."""
-        raise NotImplementedError
 
 
 # A restart passes by many steps, nearly all of which ended alike.

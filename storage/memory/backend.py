@@ -56,6 +56,9 @@ from . import (
 )
 from .tables import Tables
 
+CONNECTIONS_STOOD_FOR = 65
+"""As many as the most workers of a partitioned step ask for, and one for control."""
+
 _HANDLERS: dict[type, Callable[[Tables, Any, int], object]] = {
     RegisterOwner: ownership.register,
     RenewLease: ownership.renew,
@@ -101,7 +104,9 @@ class MemoryBackend:
     @property
     def descriptor(self) -> Descriptor:
         """Say what this backend is; it has no schema."""
-        return Descriptor("memory", 0, capacity=1, inline=True)
+        return Descriptor(
+            "memory", 0, capacity=1, inline=True, stands_for=CONNECTIONS_STOOD_FOR
+        )
 
     @property
     def business(self) -> sqlite3.Connection:

@@ -243,7 +243,8 @@ class InsufficientPoolCapacity(StoreError):
     def __str__(self) -> str:
         return (
             f"the job needs {self.required} connections and the runtime has "
-            f"{self.configured}: raise RuntimeOptions(connections=...)"
+            f"{self.configured}: raise RuntimeOptions(connections=...), which counts "
+            "one less and is for PostgreSQL, or lower pool_size="
         )
 
 

@@ -136,7 +136,8 @@ def look(
     """Find definition, instance and latest attempt, as far as they are there.
 
     Raises:
-        OwnerUnknown: Only where the attempt is to be *owned*: who would own a new attempt is not registered.
+        OwnerUnknown: Who would own a new attempt is not registered; only where it is
+            to be *owned*.
         DefinitionDrift: The revision label belongs to another definition.
     """
     job, definition = command.job, command.definition

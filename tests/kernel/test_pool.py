@@ -29,7 +29,7 @@ def test_with_several_connections_one_carries_nothing_but_control(
     connections: int,
 ) -> None:
     pool, _ = pool_of(connections + 1)
-    assert pool.capacity == connections
+    assert pool.capacity == connections + 1
     assert pool.control not in pool.workers
     taken = Counter(map(id, (pool.take() for _ in range(4 * connections))))
     assert taken == {id(worker): 4 for worker in pool.workers}
