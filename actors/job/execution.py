@@ -143,7 +143,7 @@ class JobExecution(Flow):
         self._heed()
         action = self._journey.begin()
         while isinstance(action, Commit):
-            action = await self._commit(action.command)
+            action = await self._commits.carry_out(action.command)
         return action
 
     def _report(self, end: Finished) -> LaunchReport:

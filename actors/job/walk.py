@@ -5,24 +5,16 @@ between a reply and the next step's code. On its way out it asks the engine for 
 command, so that the store never says that nobody works on it.
 """
 
-import logging
 from contextlib import AbstractContextManager
 from functools import partial
 
 import trio
-from attrs import evolve, frozen
+from attrs import frozen
 
-from ...storage.commands import (
-    Advance,
-    Advanced,
-    LeaseLost,
-    StaleVersion,
-    WriteFailed,
-)
+from ...storage.commands import LeaseLost
 from ...storage.model.errors import (
     CommitOutcomeUnknown,
     InternalError,
-    Rejection,
     StoreError,
     StoreUnavailable,
 )
@@ -40,30 +32,21 @@ from ..plan.actions import (
     Finished,
     OpenStep,
     RunStep,
-    StepResult,
 )
 from ..plan.compile import CompiledJob
 from ..plan.definition import Step
 from ..plan.stepping import Stepping
 from . import logs
-from .boundary import ComponentFailed, OutcomeUnknown, Where
+from .boundary import ComponentFailed, Where
 from .child import ChildRun
+from .committing import Commits
 from .context import Partition
 from .events import Event, EventKind
 from .loop_watch import blocked
-from .narration import narrate
 from .preparing import prepared
 from .progress import Progress
-from .step import (
-    Environment,
-    StepRun,
-    failed,
-    still_running,
-    unknown,
-)
+from .step import Environment, StepRun, failed, still_running
 from .timing import NO_LIMIT, deadline_of, time_limit
-
-log = logging.getLogger("triolet.job")
 
 _ENDS = (Finished, Ended, Conclude)
 
@@ -71,8 +54,6 @@ _ENDS = (Finished, Ended, Conclude)
 @frozen
 class Stop:
     """Tells an actor to come to an end."""
-
-    reason: str = "requested"
 
 
 class Walk:
@@ -91,8 +72,7 @@ class Walk:
         self._engine = engine
         self._environment = environment
         self._running: StepRun | None = None
-        self._step: Step | None = None
-        """The one that ran last; its row may have a name that tells people nothing."""
+        self._commits = Commits(engine, environment)
         self._scope = trio.CancelScope()
         self._spent = False
         """Whether that scope was used to bring something to its end."""
@@ -173,11 +153,11 @@ class Walk:
                 finally:
                     await self._asyncio.close()
         except (trio.Cancelled, KeyboardInterrupt):
-            await self._last_word(BatchStatus.STOPPED, None)
+            await self._commits.last_word(BatchStatus.STOPPED, None)
             raise
         except CommitOutcomeUnknown as exc:
             failure = self._escaped(exc, exc.code, FailureCategory.UNKNOWN_COMMIT)
-            await self._last_word(BatchStatus.UNKNOWN, failure)
+            await self._commits.last_word(BatchStatus.UNKNOWN, failure)
             raise
         except StoreError as exc:
             category = (
@@ -186,13 +166,13 @@ class Walk:
                 else FailureCategory.PERMANENT_INFRASTRUCTURE
             )
             failure = self._escaped(exc, exc.code, category)
-            await self._last_word(BatchStatus.FAILED, failure)
+            await self._commits.last_word(BatchStatus.FAILED, failure)
             raise
         except LeaseLost:
             raise
         except BaseException as exc:
             failure = self._escaped(exc, "escaped", FailureCategory.INVARIANT)
-            await self._last_word(BatchStatus.FAILED, failure)
+            await self._commits.last_word(BatchStatus.FAILED, failure)
             raise
 
     def _escaped(
@@ -215,7 +195,7 @@ class Walk:
             with trio.CancelScope() as self._scope:
                 while not self._spent:
                     if isinstance(action, Commit):
-                        action = await self._commit(action.command)
+                        action = await self._commits.carry_out(action.command)
                     elif isinstance(action, RunStep):
                         await trio.lowlevel.checkpoint_if_cancelled()
                         action = await self._run_step(action.step)
@@ -246,39 +226,6 @@ class Walk:
         """Do what only some engines ask for."""
         raise InternalError(f"nobody performs {type(action).__name__} here")
 
-    async def _commit(self, command: Advance) -> Action:
-        try:
-            reply = await self._environment.store.ask(command)
-        except WriteFailed as exc:
-            return self._engine.unwritten(self._unwritten(exc))
-        except StaleVersion:
-            if (
-                command.finish is None
-                or command.finish.status is not BatchStatus.UNKNOWN
-            ):
-                raise
-            # The chunk of unknown outcome is durable after all: its row has moved on.
-            reply = await self._environment.store.ask(evolve(command, finish=None))
-        self._narrate(command, reply)
-        return self._engine.committed(reply)
-
-    def _narrate(self, command: Advance, reply: Advanced) -> None:
-        if self._environment.announcer.active:
-            for event in narrate(command, reply, self._engine.steps):
-                self._tell(event)
-
-    def _unwritten(self, exc: WriteFailed) -> StepResult:
-        assert self._step is not None, "no step ran that could have written"
-        where = Where(self._step.id, "write_failed")
-        boundary = self._environment.boundary
-        match boundary.failed(where, exc.cause):
-            case ComponentFailed(failure=failure):
-                return failed(failure)
-            case OutcomeUnknown() as open_end:
-                return unknown(boundary.failure(where, open_end))
-            case other:
-                raise other from exc
-
     async def _run_step(self, row: OpenStep) -> Action:
         try:
             step = await self._step_of(row)
@@ -302,7 +249,7 @@ class Walk:
                     counts=row.counts,
                 )
             )
-        self._running, self._step = running, step
+        self._running, self._commits.step = running, step
         within = logs.step_id.set(row.step_id)
         try:
             with self._limited(running), self._watched(step.id, row.step_id):
@@ -346,21 +293,6 @@ class Walk:
     def _partition_of(self) -> Partition | None:
         """Give the partition that this actor works on, if it does."""
         return None
-
-    async def _last_word(self, status: BatchStatus, failure: Failure | None) -> None:
-        """Close what is open on the way out, if the store still lets us."""
-        command = self._engine.abort(status, failure)
-        if command is None:
-            return
-        try:
-            reply = await self._environment.store.ask(command)
-        except (StoreError, Rejection) as exc:
-            execution_id = self._environment.context.execution_id
-            log.warning("execution %d could not be closed: %s", execution_id, exc)
-        else:
-            self._narrate(command, reply)
-            if command.end is not None:
-                self._tell(Event(kind=EventKind.JOB_ENDED, status=status))
 
     def _tell(self, event: Event) -> None:
         self._environment.announcer.tell(event)

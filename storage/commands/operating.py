@@ -4,6 +4,8 @@ Each action leaves an audit record, also one that is refused. The same operation
 the same request gives the recorded outcome again, and does nothing.
 """
 
+from abc import ABC, abstractmethod
+
 from attrs import field, frozen
 
 from ..model.bounds import check_whole
@@ -42,7 +44,7 @@ def _check_execution(execution_id: int) -> None:
 
 
 @frozen(kw_only=True)
-class OperatorRequest(Command["Operated"]):
+class OperatorRequest(Command["Operated"], ABC):
     """What all operator actions have in common.
 
     Raises:
@@ -72,9 +74,9 @@ class OperatorRequest(Command["Operated"]):
         return True
 
     @property
+    @abstractmethod
     def action(self) -> Action:
         """Give the action's name in the audit record."""
-        raise NotImplementedError
 
     @property
     def digest(self) -> bytes:
