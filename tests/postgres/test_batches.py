@@ -10,11 +10,10 @@ import pytest
 import trio
 from attrs import define, field
 
-from tests.storage.client import FACTS, definition, next_step, step_end
+from tests.postgres.commands import MINUTE, REGISTER, finishing, opening
 from triolet.actors.kernel.storage_actor import StorageActor
 from triolet.storage.backend import Waits, drive
 from triolet.storage.commands import (
-    Advance,
     Advanced,
     ChunkCommitted,
     Command,
@@ -22,21 +21,16 @@ from triolet.storage.commands import (
     Cursor,
     ExecutionDetail,
     Opened,
-    OpenExecution,
     OwnerRegistered,
-    RegisterOwner,
     RenewLease,
     ShowExecution,
     StaleVersion,
 )
 from triolet.storage.model.execution import Counts
-from triolet.storage.model.parameters import parameters_of
 from triolet.storage.model.status import BatchStatus
 from triolet.storage.postgres import PostgresBackend, open_postgres
 from triolet.storage.postgres.backend import MARKERS_KEPT
 from triolet.storage.postgres.wire import Result, Statement, Wire
-
-MINUTE = 60_000_000
 
 
 @define
@@ -77,31 +71,10 @@ def store(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watche
         return (yield from plain(self, statements))
 
     monkeypatch.setattr(Wire, "exchange", exchange)
-    store.apply(RegisterOwner(FACTS, MINUTE))
+    store.apply(REGISTER)
     store.opened("first")
     yield store
     store.backend.close()
-
-
-def opening(day: str) -> OpenExecution:
-    return OpenExecution(
-        job="settlement",
-        parameters=parameters_of({"day": day}),
-        definition=definition(),
-        owner_id=1,
-        failure_id=7,
-        first=next_step(),
-    )
-
-
-def finishing(opened: Opened, version: int = 1) -> Advance:
-    assert opened.first is not None
-    return Advance(
-        execution_id=opened.execution_id,
-        owner_id=1,
-        finish=step_end(opened.first.step_id, version=version),
-        start=next_step("report"),
-    )
 
 
 def chunk_of(opened: Opened) -> CommitChunk:

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from attrs import define, field
 
+from tests.postgres.commands import REGISTER, finishing, opening
 from tests.postgres.proxy import Phase, Proxy
 from tests.postgres.server import Server
-from tests.storage.client import FACTS, definition, next_step, step_end
 from triolet.storage.backend import (
     AnswerLost,
     Committed,
@@ -18,7 +18,6 @@ from triolet.storage.backend import (
     drive,
 )
 from triolet.storage.commands import (
-    Advance,
     Advanced,
     AlreadyRunning,
     Command,
@@ -26,17 +25,13 @@ from triolet.storage.commands import (
     Cursor,
     Enlist,
     Opened,
-    OpenExecution,
     OwnerRegistered,
-    RegisterOwner,
     ShowExecution,
 )
 from triolet.storage.model.errors import StoreUnavailable
 from triolet.storage.model.execution import Counts
-from triolet.storage.model.parameters import parameters_of
 from triolet.storage.postgres import PostgresBackend, open_postgres
 
-MINUTE = 60_000_000
 PATIENCE = 1.0
 
 
@@ -72,30 +67,6 @@ def store(postgres_url: str) -> Iterator[Store]:
         with psycopg.connect(postgres_url, autocommit=True) as admin:
             yield Store(backend, proxy, admin)
         backend.close()
-
-
-REGISTER = RegisterOwner(FACTS, MINUTE)
-
-
-def opening(day: str) -> OpenExecution:
-    return OpenExecution(
-        job="settlement",
-        parameters=parameters_of({"day": day}),
-        definition=definition(),
-        owner_id=1,
-        failure_id=7,
-        first=next_step(),
-    )
-
-
-def finishing(opened: Opened) -> Advance:
-    assert opened.first is not None
-    return Advance(
-        execution_id=opened.execution_id,
-        owner_id=1,
-        finish=step_end(opened.first.step_id),
-        start=next_step("report"),
-    )
 
 
 def prepared(store: Store) -> Opened:
