@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from triolet.actors import BatchStatus, Job, Step, StepContext
-from triolet.actors.job.execution import JobExecution
+from triolet.actors.job.committing import Commits
 from triolet.actors.testing import (
     Ending,
     EquivalenceError,
@@ -98,6 +98,6 @@ def test_a_cancelled_launch_that_closes_nothing_is_found(
     async def silent(*args: object) -> None:
         pass
 
-    monkeypatch.setattr(JobExecution, "_last_word", silent)
+    monkeypatch.setattr(Commits, "last_word", silent)
     with pytest.raises(EquivalenceError, match="launch left behind: attempt 1 is STAR"):
         cancel_at_every_checkpoint(Scenario(Job("calm", [Step("a", nothing)])))
