@@ -19,6 +19,7 @@ from ..commands import (
 from ..model.status import BatchStatus
 from ..sql.fencing import sources
 from ..sql.session import Value
+from .arrays import array_of
 from .chain import AT, COUNTS, Chain, Compact, Numbers, counted, fence, number_of
 
 
@@ -206,40 +207,19 @@ _DECISION_TYPES = (
 def _decision_values(command: Advance) -> list[Value]:
     every = command.decisions
     reused = [one.reused for one in every]
-    return [
-        _numbers([one.sequence for one in every]),
-        _texts([one.source for one in every]),
-        _numbers([one.visit for one in every]),
-        _numbers([one.step_id for one in every]),
-        _texts([one.kind.value for one in every]),
-        _texts([one.outcome for one in every]),
-        _texts([encode_target(one.target) for one in every]),
-        _digests([one.digest for one in every]),
-        _numbers([None if one is None else one.execution_id for one in reused]),
-        _numbers([None if one is None else one.sequence for one in reused]),
-    ]
-
-
-def _numbers(values: Sequence[int | None]) -> str:
-    """Write an array of numbers as PostgreSQL reads it."""
-    return str(list(values)).translate(_BRACES).replace("None", "NULL")
-
-
-def _texts(values: Sequence[str]) -> str:
-    """Write an array of texts as PostgreSQL reads it."""
-    together = "".join(values)
-    if '"' in together or "\\" in together:
-        values = [value.translate(_ESCAPES) for value in values]
-    return '{"' + '","'.join(values) + '"}'
-
-
-def _digests(values: Sequence[bytes]) -> str:
-    """Write an array of bytes as PostgreSQL reads it."""
-    return '{"' + '","'.join([f"\\\\x{value.hex()}" for value in values]) + '"}'
-
-
-_BRACES = str.maketrans("[]", "{}")
-_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"'})
+    columns: tuple[Sequence[Value], ...] = (
+        [one.sequence for one in every],
+        [one.source for one in every],
+        [one.visit for one in every],
+        [one.step_id for one in every],
+        [one.kind.value for one in every],
+        [one.outcome for one in every],
+        [encode_target(one.target) for one in every],
+        [one.digest for one in every],
+        [None if one is None else one.execution_id for one in reused],
+        [None if one is None else one.sequence for one in reused],
+    )
+    return list(map(array_of, _DECISION_TYPES, columns))
 
 
 def _decision_part(shape: _Shape, before: str, finished: str, numbers: Numbers) -> str:

@@ -1,6 +1,6 @@
 """A transaction in PostgreSQL, one statement at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import psycopg
 
@@ -8,6 +8,7 @@ from ..backend import Waits
 from ..commands import WriteFailed
 from ..commands.command import EnlistedWrite, call_enlisted
 from ..sql.session import Query, Row, UniqueViolation, Value
+from .arrays import array_of
 from .faults import UNIQUE_VIOLATION, UNORDERED, explained
 from .wire import ConnectionLost, Refusal, Result, Statement, Wire
 
@@ -41,6 +42,19 @@ class PostgresSession:
         """Insert at most one row; give its id."""
         result = yield from self._keyed((f"{sql} RETURNING id", values))
         return result.rows[0][0] if result.rows else None
+
+    def insert_all(
+        self, table: str, columns: Mapping[str, str], rows: Sequence[Sequence[Value]]
+    ) -> Waits[None]:
+        """Insert many rows into a table."""
+        arrays = ", ".join(
+            f"${at}::{kind}[]" for at, kind in enumerate(columns.values(), 1)
+        )
+        sql = (
+            f"INSERT INTO {table} ({', '.join(columns)}) SELECT * FROM unnest({arrays})"
+        )
+        values = list(map(array_of, columns.values(), zip(*rows, strict=True)))
+        yield from self._one((sql, values))
 
     def _keyed(self, statement: Statement) -> Waits[Result]:
         try:

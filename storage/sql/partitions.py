@@ -17,10 +17,14 @@ from .session import Session
 NO_WORKER = f"substr(s.node, 1, {len(WORKER_PREFIX)}) <> '{WORKER_PREFIX}'"
 """The condition that a step row is not that of a partition's worker."""
 
-_PLAN = (
-    "INSERT INTO triolet.partition (manager_id, ordinal, partition_key, context, status, "
-    "exit_code) VALUES ($1, $2, $3, $4, 'STARTING', 'UNKNOWN')"
-)
+_PLANNED = {
+    "manager_id": "bigint",
+    "ordinal": "bigint",
+    "partition_key": "text",
+    "context": "text",
+    "status": "text",
+    "exit_code": "text",
+}
 _KEPT = COUNTS.split(", ")
 _COPY = (
     "INSERT INTO triolet.partition (manager_id, ordinal, partition_key, context, status, "
@@ -56,10 +60,10 @@ def insert_plan(
             raise PlanUnknown(plan.manager_id)
         return
     rows = [
-        (_PLAN, (manager_id, ordinal, one.key, one.context))
+        (manager_id, ordinal, one.key, one.context, "STARTING", "UNKNOWN")
         for ordinal, one in enumerate(plan, 1)
     ]
-    yield from db.fetch_each(rows)
+    yield from db.insert_all("triolet.partition", _PLANNED, rows)
 
 
 _ASSIGN = (

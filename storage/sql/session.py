@@ -5,7 +5,7 @@ the few that it has not. Statements are generators like all of a backend's work,
 a store behind a socket can be awaited.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from ..backend import Waits
@@ -41,6 +41,17 @@ class Session(Protocol):
 
         Raises:
             UniqueViolation: A key is taken.
+        """
+
+    def insert_all(
+        self, table: str, columns: Mapping[str, str], rows: Sequence[Sequence[Value]]
+    ) -> Waits[None]:
+        """Insert many rows into a table.
+
+        Args:
+            table: Its name.
+            columns: Those that are given, with their SQL types.
+            rows: Their values, in the order of *columns*.
         """
 
     def clock(self) -> Waits[int]:

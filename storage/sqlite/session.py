@@ -1,7 +1,7 @@
 """A transaction in SQLite, and the words in which its dialect differs."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ..backend import Waits
 from ..commands import WriteFailed
@@ -63,6 +63,15 @@ class SqliteSession:
         yield from ()
         cursor = self._executed(sql, values)
         return cursor.lastrowid if cursor.rowcount == 1 else None
+
+    def insert_all(
+        self, table: str, columns: Mapping[str, str], rows: Sequence[Sequence[Value]]
+    ) -> Waits[None]:
+        """Insert many rows into a table."""
+        yield from ()
+        places = ", ".join(f"${at}" for at in range(1, len(columns) + 1))
+        sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})"
+        self._db.executemany(_TRANSLATED[sql], rows)
 
     def _executed(self, sql: str, values: Sequence[Value]) -> sqlite3.Cursor:
         try:
