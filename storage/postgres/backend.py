@@ -7,7 +7,7 @@ which finds the reason. A marker row written by the batch itself tells afterward
 whether a batch whose COMMIT was not answered took effect, and what it replied.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -28,12 +28,14 @@ from ..sql import HANDLERS
 from ..sql.advancing import write_first
 from ..sql.session import UniqueViolation
 from . import schema
+from .arrays import array_of
 from .chain import Compact, fields_of
 from .faults import explained, is_passing
+from .grouping import Packet, packed
 from .link import BROKEN, Link
 from .session import PostgresSession
 from .statements import chunk_check, compact
-from .wire import ConnectionLost, Refusal, Statement, Wire
+from .wire import ConnectionLost, Refusal, Result, Statement, Wire
 
 BEGIN = ("BEGIN ISOLATION LEVEL READ COMMITTED", ())
 BEGIN_QUESTION = ("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ())
@@ -62,11 +64,17 @@ CAPACITY = 64
 
 
 class _Again(Exception):
-    """The batch has to be sent again, with these commands carried out part by part."""
+    """The batch has to be sent again.
 
-    def __init__(self, indexes: set[int]) -> None:
-        super().__init__(indexes)
-        self.indexes = indexes
+    Args:
+        by_parts: Commands that are carried out part by part then.
+        singly: Commands that are not taken together with others.
+    """
+
+    def __init__(self, by_parts: set[int], singly: set[int]) -> None:
+        super().__init__(by_parts, singly)
+        self.by_parts = by_parts
+        self.singly = singly
 
 
 @define
@@ -78,6 +86,10 @@ class _Transaction:
     outcomes: list[object]
     ahead: list[Statement]
     """Sent together with what comes next."""
+    singly: Container[int]
+    """Commands that are not taken together with others."""
+    ready: list[tuple[int, Compact[Any]]] = field(factory=list)
+    """Commands that are sent next."""
     noted: list[tuple[int, Compact[Any]]] = field(factory=list)
     """Commands whose replies the server notes, in that order."""
     answered: int = 0
@@ -134,11 +146,14 @@ class PostgresBackend:
     ) -> Waits[Sequence[object]]:
         """Carry out *batch* in one transaction; see `Backend.apply`."""
         by_parts: set[int] = set()
+        singly: set[int] = set()
         asking = all(isinstance(command, Question) for command in batch)
         first: Sequence[Statement] = [BEGIN]
         while True:
             outcomes: list[object] = [None] * len(batch)
-            sent = self._sent = _Transaction(batch_id, batch, outcomes, [*first])
+            sent = self._sent = _Transaction(
+                batch_id, batch, outcomes, [*first], singly
+            )
             try:
                 wire = yield from self._link.connected()
                 if asking:
@@ -146,7 +161,8 @@ class PostgresBackend:
                 else:
                     yield from self._carry_out(wire, sent, by_parts)
             except _Again as again:
-                by_parts |= again.indexes
+                by_parts |= again.by_parts
+                singly |= again.singly
                 first = [ROLLBACK, BEGIN]
             except (ConnectionLost, WaitedTooLong) as exc:
                 self._link.drop()
@@ -187,8 +203,7 @@ class PostgresBackend:
                 sent.outcomes[index] = rejection
                 continue
             if one is not None:
-                sent.noted.append((index, one))
-                sent.ahead.append(one.statement)
+                sent.ready.append((index, one))
             elif command.enlisted:
                 yield from self._enlisted(wire, sent, index, command)
                 if isinstance(sent.outcomes[index], TrioletError):
@@ -198,39 +213,39 @@ class PostgresBackend:
             else:
                 yield from self._flush(wire, sent)
                 yield from self._by_parts(wire, sent, index, command)
-        sent.ahead.append((_MARK, (str(sent.batch_id),)))
+        closing: list[Statement] = [(_MARK, (str(sent.batch_id),))]
         if len(self._markers) >= MARKERS_KEPT:
-            forgotten = "{" + ",".join(map(str, self._markers)) + "}"
-            sent.ahead.append((_FORGET, (forgotten,)))
+            forgotten = array_of("text", [str(one) for one in self._markers])
+            closing.append((_FORGET, (forgotten,)))
             self._markers.clear()
-        sent.ahead.append(COMMIT)
         sent.committing = True
-        yield from self._flush(wire, sent)
+        yield from self._flush(wire, sent, [*closing, COMMIT])
         self._markers.append(sent.batch_id)
 
-    def _flush(self, wire: Wire, sent: _Transaction) -> Waits[None]:
-        """Send what is ahead, and read the replies that come back."""
-        statements, sent.ahead = sent.ahead, []
+    def _flush(
+        self, wire: Wire, sent: _Transaction, closing: Sequence[Statement] = ()
+    ) -> Waits[None]:
+        """Send what is ready, and read the replies that come back."""
+        ahead, sent.ahead = sent.ahead, []
+        packets = packed(sent.ready, sent.singly)
+        sent.ready = []
+        statements = [*ahead, *(one.statement for one in packets), *closing]
         if not statements:
             return
-        waiting = sent.noted[sent.answered :]
-        places = {id(one.statement): index for index, one in waiting}
+        for packet in packets:
+            sent.noted += packet.commands
         try:
             results = yield from wire.exchange(statements)
         except Refusal as refusal:
             sent.committing = False
-            culprit = places.get(id(statements[refusal.index]))
-            if culprit is None or is_passing(refusal.sqlstate):
+            at = refusal.index - len(ahead)
+            if not 0 <= at < len(packets) or is_passing(refusal.sqlstate):
                 raise
-            raise _Again(_those_like(sent.batch, culprit)) from refusal
+            raise _after_refusal(sent.batch, packets[at]) from refusal
         if sent.committing and results[-1].tag != b"COMMIT":
             raise InternalError("PostgreSQL rolled a transaction back at COMMIT")
-        replies = [
-            result.rows[0][0]
-            for statement, result in zip(statements, results, strict=True)
-            if id(statement) in places
-        ]
-        self._read(sent, replies)
+        noted = results[len(ahead) : len(ahead) + len(packets)]
+        self._read(sent, [one for result in noted for one in _replies(result)])
 
     def _read(self, sent: _Transaction, replies: Sequence[str]) -> None:
         waiting = sent.noted[sent.answered :]
@@ -284,8 +299,8 @@ class PostgresBackend:
                 *_, checked = yield from wire.exchange(opening)
                 if checked.rows:
                     yield from session.write(command.write)
-                    sent.ahead = [chunk.statement]
-                    sent.noted.append((index, chunk))
+                    sent.ahead = []
+                    sent.ready.append((index, chunk))
                     return
             else:
                 yield from wire.exchange(sent.ahead)
@@ -332,8 +347,20 @@ class PostgresBackend:
         return Committed(tuple(sent.outcomes))
 
 
-def _those_like(batch: Sequence[Command[Any]], culprit: int) -> set[int]:
-    """Name the culprit; of launches, all: those of known instances come in herds."""
-    if isinstance(batch[culprit], OpenExecution):
-        return {at for at, one in enumerate(batch) if isinstance(one, OpenExecution)}
-    return {culprit}
+def _replies(result: Result) -> list[str]:
+    text: str = result.rows[0][0]
+    return text.split(";")
+
+
+def _after_refusal(batch: Sequence[Command[Any]], packet: Packet) -> _Again:
+    """Say how to go on: find the culprit first, then why it is refused.
+
+    Of refused launches all are carried out by parts: those of known instances come in
+    herds.
+    """
+    places = {place for place, _ in packet.commands}
+    if len(places) > 1:
+        return _Again(set(), places)
+    if any(isinstance(batch[place], OpenExecution) for place in places):
+        places = {at for at, one in enumerate(batch) if isinstance(one, OpenExecution)}
+    return _Again(places, set())

@@ -16,12 +16,36 @@ from .wire import Statement
 T = TypeVar("T")
 
 
+@frozen(eq=False)
+class Likeness:
+    """What commands have in common that one statement can carry out together.
+
+    Args:
+        sql: The statement; it binds an array where that of one command binds a value.
+        kinds: The SQL types of those values.
+    """
+
+    sql: str
+    kinds: tuple[str, ...]
+
+
 @frozen
 class Compact(Generic[T]):
-    """A command as one statement, and how to read the reply that the server notes."""
+    """A command as one statement, and how to read the reply that the server notes.
+
+    Args:
+        statement: The statement and its values.
+        read: Makes the command's reply of the numbers in the noted one.
+        likeness: Of the commands that can be carried out together with it, if any can.
+        execution: Id of the execution that it moves on, if it is like others.
+        partition: Of the partition that is all it touches of the execution.
+    """
 
     statement: Statement
     read: Callable[[Sequence[int | None]], T]
+    likeness: Likeness | None = None
+    execution: int = 0
+    partition: tuple[int, int] | None = None
 
 
 def fields_of(reply: str) -> list[int | None]:
@@ -30,23 +54,35 @@ def fields_of(reply: str) -> list[int | None]:
 
 
 class Chain:
-    """Builds a statement: parts in order, and the values they bind."""
+    """Builds a statement of parts, in order."""
 
     def __init__(self) -> None:
-        self.parts = ["clock AS MATERIALIZED (SELECT triolet.now() AS at)"]
+        self._parts = {"clock": "MATERIALIZED (SELECT triolet.now() AS at)"}
         self.last = "clock"
 
     def add(self, name: str, text: str) -> None:
         """Add a part."""
-        self.parts.append(f"{name} AS ({text})")
+        self._parts[name] = f"({text})"
         self.last = name
+
+    def fill(self, name: str, text: str) -> None:
+        """Replace a part that had only held its place."""
+        self._parts[name] = f"({text})"
 
     def noting(self, *columns: str, source: str = "") -> str:
         """End the chain: note these columns of its last part."""
-        reply = ", ',', ".join(columns)
-        rows = source or self.last
-        body = ",\n".join(self.parts)
-        return f"WITH {body}\nSELECT triolet.note((SELECT concat({reply}) FROM {rows}))"
+        return self.ending(f"SELECT {replied(*columns)} FROM {source or self.last}")
+
+    def ending(self, query: str) -> str:
+        """End the chain: note what this query gives, or refuse when that is nothing."""
+        body = ",\n".join(f"{name} AS {text}" for name, text in self._parts.items())
+        return f"WITH {body}\nSELECT triolet.note(({query}))"
+
+
+def replied(*columns: str) -> str:
+    """Write the text of a reply."""
+    together = ", ',', ".join(columns)
+    return f"concat({together})"
 
 
 AT = "(SELECT at FROM clock)"
@@ -58,19 +94,6 @@ def fence() -> str:
         f"SELECT id, instance_id FROM triolet.execution WHERE id = $1 "
         f"AND owner_id = $2 AND {ACTIVE} FOR KEY SHARE"
     )
-
-
-class Numbers:
-    """Hands out the parameters of a statement in order."""
-
-    def __init__(self, used: int) -> None:
-        self._used = used
-
-    def take(self, count: int) -> list[str]:
-        """Give the next ones."""
-        names = [f"${self._used + index}" for index in range(1, count + 1)]
-        self._used += count
-        return names
 
 
 def number_of(field: int | None) -> int:
