@@ -8,11 +8,11 @@ from uuid import UUID
 import psycopg
 import pytest
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from tests.postgres.commands import MINUTE, REGISTER, finishing, opening
 from triolet.actors.kernel.storage_actor import StorageActor
-from triolet.storage.backend import Waits, drive
+from triolet.storage.backend import AnswerLost, Committed, Waits, drive
 from triolet.storage.commands import (
     Advanced,
     ChunkCommitted,
@@ -20,17 +20,19 @@ from triolet.storage.commands import (
     CommitChunk,
     Cursor,
     ExecutionDetail,
+    LeaseLost,
     Opened,
     OwnerRegistered,
     RenewLease,
     ShowExecution,
     StaleVersion,
+    StepStarted,
 )
 from triolet.storage.model.execution import Counts
 from triolet.storage.model.status import BatchStatus
 from triolet.storage.postgres import PostgresBackend, open_postgres
 from triolet.storage.postgres.backend import MARKERS_KEPT
-from triolet.storage.postgres.wire import Result, Statement, Wire
+from triolet.storage.postgres.wire import ConnectionLost, Result, Statement, Wire
 
 
 @define
@@ -270,3 +272,55 @@ def test_a_server_that_might_lose_commits_is_told_to_keep_ours(
         shown += result.rows
     again.close()
     assert shown == [("on",), ("on",)]
+
+
+def test_like_commands_are_one_statement(store: Watched) -> None:
+    batch = [finishing(store.opened(f"day {day}")) for day in range(40)]
+
+    replies = store.apply(*batch)
+
+    assert [type(reply) for reply in replies] == [Advanced] * 40
+    assert len(store.exchanges) == 1
+    _, *work, _, _ = store.statements
+    assert len(work) == 2  # of 32 and of 8
+
+
+def test_one_refused_command_among_like_ones_is_found_in_three_rounds(
+    store: Watched,
+) -> None:
+    batch = [finishing(store.opened(f"day {day}")) for day in range(5)]
+    batch[3] = evolve(batch[3], owner_id=2)
+
+    replies = store.apply(*batch)
+
+    assert [type(reply) for reply in replies] == [*[Advanced] * 3, LeaseLost, Advanced]
+    together, singly, *_ = store.exchanges
+    assert len(together) == len(["BEGIN", "all five", "marker", "COMMIT"])
+    assert len(singly) == len(["ROLLBACK", "BEGIN", *batch, "marker", "COMMIT"])
+
+
+def test_the_replies_of_like_commands_are_recalled_when_the_answer_was_lost(
+    store: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = [finishing(store.opened(f"day {day}")) for day in range(5)]
+    plain = Wire.exchange
+
+    def cut(self: Wire, statements: Sequence[Statement]) -> Waits[list[Result]]:
+        yield from plain(self, statements)
+        monkeypatch.setattr(Wire, "exchange", plain)
+        raise ConnectionLost("cut after COMMIT")
+
+    monkeypatch.setattr(Wire, "exchange", cut)
+    batch_id = UUID(int=999)
+    with pytest.raises(AnswerLost):
+        drive(store.backend.apply(batch_id, batch))
+
+    settled = drive(store.backend.settle(batch_id, batch))
+
+    assert isinstance(settled, Committed)
+    for command, reply in zip(batch, settled.replies, strict=True):
+        assert isinstance(reply, Advanced)
+        assert isinstance(reply.start, StepStarted)
+        (shown,) = store.apply(ShowExecution(command.execution_id))
+        assert isinstance(shown, ExecutionDetail)
+        assert shown.steps[-1].id == reply.start.step_id
