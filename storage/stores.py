@@ -136,9 +136,16 @@ def sqlite_path(url: str) -> str:
     """Give the path in a URL of a SQLite store.
 
     Raises:
-        InvalidValue: It holds a character that no path can hold.
+        InvalidValue: It holds a character that no path can hold, or options.
     """
-    path = unquote(url[len(SQLITE) :])
+    written = url[len(SQLITE) :]
+    if "?" in written:
+        raise InvalidValue(
+            "the store URL",
+            "must end with the file's name, SQLite takes no options (write a '?' that "
+            "belongs to the name as %3F)",
+        )
+    path = unquote(written)
     if "\0" in path:
         raise InvalidValue("the store URL", "must not hold the character U+0000")
     return path

@@ -11,7 +11,7 @@ from .failing import Form, UsageInvalid, guarded, told
 from .operator_app import operators
 from .output import complain, given_up
 from .request_app import requesters
-from .words import Debug, DryRun, Json, Store, Yes, url_of
+from .words import WHOLE, Debug, DryRun, Json, Number, Store, Yes, url_of
 
 app = App(
     name="triolet",
@@ -57,7 +57,7 @@ def run(
     *parameters: str,
     store: Store = None,
     new: Annotated[bool, Parameter(negative="")] = False,
-    run: Annotated[int | None, Parameter(name="--run")] = None,
+    run: Annotated[int | None, WHOLE, Parameter(name="--run")] = None,
     wait: bool = True,
     dry_run: DryRun = False,
     json: Json = False,
@@ -98,8 +98,8 @@ def list_(
     store: Store = None,
     job: str | None = None,
     status: str | None = None,
-    limit: int = 50,
-    before: int | None = None,
+    limit: Number = 50,
+    before: Annotated[int | None, WHOLE] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> int:
@@ -124,7 +124,7 @@ def list_(
 
 @app.command
 def show(
-    execution: int,
+    execution: Number,
     /,
     *,
     store: Store = None,
@@ -152,7 +152,7 @@ def graph(
     target: str,
     /,
     *,
-    execution: int | None = None,
+    execution: Annotated[int | None, WHOLE] = None,
     store: Store = None,
     json: Json = False,
     debug: Debug = False,

@@ -7,11 +7,22 @@ from cyclopts import Parameter
 
 from .answers import Answer
 from .failing import Form, guarded
-from .words import Actor, Debug, DryRun, Json, OperationId, Reason, Store, Yes, url_of
+from .words import (
+    Actor,
+    Debug,
+    DryRun,
+    Json,
+    Number,
+    OperationId,
+    Reason,
+    Store,
+    Yes,
+    url_of,
+)
 
 
 def stop(
-    execution: int,
+    execution: Number,
     /,
     *,
     reason: Reason = None,
@@ -44,7 +55,7 @@ def stop(
 
 
 def restart(
-    execution: int,
+    execution: Number,
     target: str,
     /,
     *parameters: str,
@@ -79,7 +90,7 @@ def restart(
 
 
 def abandon(
-    execution: int,
+    execution: Number,
     /,
     *,
     reason: str,
@@ -112,7 +123,7 @@ def abandon(
 
 
 def recover(
-    execution: int,
+    execution: Number,
     /,
     *,
     reason: str,

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .failing import Form, guarded
-from .words import Actor, Debug, Json, Store, Yes, url_of
+from .words import WHOLE, Actor, Debug, Json, Number, Store, Yes, url_of
 
 
 def enqueue(
@@ -37,7 +37,7 @@ def enqueue(
 
 
 def withdraw(
-    request: int,
+    request: Number,
     /,
     *,
     reason: str,
@@ -73,8 +73,8 @@ def requests(
     store: Store = None,
     job: str | None = None,
     status: str | None = None,
-    limit: int = 50,
-    before: int | None = None,
+    limit: Number = 50,
+    before: Annotated[int | None, WHOLE] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> int:
@@ -101,7 +101,7 @@ def serve(
     target: str,
     /,
     *targets: str,
-    max_running: Annotated[int, Parameter(name="--max")] = 4,
+    max_running: Annotated[int, WHOLE, Parameter(name="--max")] = 4,
     once: Annotated[bool, Parameter(negative="")] = False,
     store: Store = None,
     json: Json = False,

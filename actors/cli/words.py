@@ -1,11 +1,34 @@
 """The options that many commands have."""
 
 import os
+import re
+from collections.abc import Sequence
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 DEFAULT_STORE = "sqlite:///triolet.db"
+
+_WHOLE = re.compile("[+-]?[0-9]+", re.ASCII)
+
+
+def _whole(kind: object, tokens: Sequence[Token]) -> int:
+    """Read a number strictly: an operator who mistypes one must not hit another."""
+    (token,) = tokens
+    if not _WHOLE.fullmatch(token.value):
+        raise ValueError(f"{token.value!r} is not a whole number")
+    return int(token.value)
+
+
+def _filled(kind: object, value: object) -> None:
+    """Refuse an empty text, as an unset variable of a shell leaves it."""
+    if value == "":
+        raise ValueError("it must not be empty")
+
+
+WHOLE = Parameter(converter=_whole)
+FILLED = Parameter(validator=_filled)
+Number = Annotated[int, WHOLE]
 
 Store = Annotated[
     str | None,
@@ -22,12 +45,15 @@ Json = Annotated[
     bool,
     Parameter(negative="", help="Print one JSON object on standard output."),
 ]
-Reason = Annotated[str | None, Parameter(help="Why; it is kept on record.")]
+Reason = Annotated[str | None, FILLED, Parameter(help="Why; it is kept on record.")]
 Actor = Annotated[
-    str | None, Parameter(help="Who asks (default: the user of the operating system).")
+    str | None,
+    FILLED,
+    Parameter(help="Who asks (default: the user of the operating system)."),
 ]
 OperationId = Annotated[
     str | None,
+    FILLED,
     Parameter(help="What is sent twice under one id is done once (default: random)."),
 ]
 Yes = Annotated[bool, Parameter(negative="", help="Do not ask for confirmation.")]

@@ -17,6 +17,7 @@ from attrs import define, frozen
 
 from ...storage.model.execution import Failure
 from ...storage.model.status import FailureCategory
+from .masking import masked
 from .places import place_of
 
 log = logging.getLogger("triolet.job")
@@ -28,7 +29,6 @@ PLACE_CHARS_MAX = 128
 LEAVES_MAX = 3
 """Of the exceptions in a group, how many are named."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-SECRET_MASK = "***"
 _NO_ASYNCIO = "no running event loop"
 """What asyncio raises when trio runs its code."""
 
@@ -65,7 +65,7 @@ class Boundary:
 
     Args:
         new_failure_id: Draws failure ids.
-        secrets: Texts that must not appear in a stored message.
+        secrets: Texts that must not appear in a stored message; see `spellings`.
         limiter: Bounds the threads of synchronous functions; None runs them inline,
             as deterministic scenarios must.
         store_error_text: False keeps messages out of the store.
@@ -149,9 +149,7 @@ class Boundary:
         return raw.decode(errors="ignore")
 
     def _masked(self, text: str) -> str:
-        for secret in self.secrets:
-            text = text.replace(secret, SECRET_MASK)
-        return text
+        return masked(text, self.secrets)
 
     def _shown(self, exc: BaseException) -> BaseException:
         """Give what may be logged of an exception; its causes may hold secrets, too."""

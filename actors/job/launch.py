@@ -41,6 +41,7 @@ from .events import Announcer, Event, EventKind, EventSink
 from .execution import JobExecution
 from .factories import materialised
 from .loop_watch import LoopWatch
+from .masking import spellings
 from .nested import OpenChild, no_child
 from .requirements import check_store, requirements_of
 from .step import Environment
@@ -314,11 +315,9 @@ def _execution(
         stop=StopToken(launch.above),
         state_of=engine.state_of,
     )
-    # Longest first: a secret may be the beginning of another one.
-    secrets = sorted((str(one.value) for one in parameters if one.secret), key=len)
     boundary = Boundary(
         new_failure_id=settings.new_id,
-        secrets=tuple(secret for secret in reversed(secrets) if secret),
+        secrets=spellings(str(one.value) for one in parameters if one.secret),
         limiter=settings.limiter,
         store_error_text=settings.store_error_text,
     )
