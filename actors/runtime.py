@@ -7,7 +7,7 @@ from attrs import evolve, frozen
 
 from ..storage.commands import STOP_CHANNEL
 from ..storage.commands.requesting import LAUNCH_CHANNEL
-from .job.enqueuing import compiled, merged
+from .job.enqueuing import merged
 from .job.launch import LaunchSettings, ShuttingDown, launch_of
 from .job.launches import Launches
 from .job.options import check_type
@@ -18,7 +18,7 @@ from .job.served_jobs import served_jobs
 from .job.serving import MAX_RUNNING, ServedRequest, Serving
 from .kernel.inspecting import Activity, ActorKind, ActorState
 from .kernel.pool import StoragePool
-from .plan.compile import CompiledJob
+from .plan.compile import CompiledJob, compiled
 from .plan.definition import Job
 
 SHUTDOWN_SECS = 30.0
@@ -151,7 +151,7 @@ class Runtime(Requester):
 
     async def serve(
         self,
-        jobs: Iterable[Job | Callable[[], Job]],
+        jobs: Iterable[Job | CompiledJob | Callable[[], Job | CompiledJob]],
         *,
         max_running: int = MAX_RUNNING,
         until_idle: bool = False,

@@ -3,7 +3,6 @@
 from ...storage.commands import ExecutionDetail, ShowExecution
 from ...storage.model.errors import InvalidValue
 from ...storage.model.status import BatchStatus
-from ..plan.compile import compile_job
 from ..plan.mermaid import mermaid_lines
 from .answers import Answer
 from .asking import ask
@@ -20,7 +19,7 @@ def graph(target: str, url: str, execution_id: int | None) -> Answer:
         ExecutionNotFound: It is not in this store.
         StoreError: There is no usable store; only with an execution.
     """
-    plan = compile_job(load_job(target)).plan
+    plan = load_job(target).plan
     statuses: dict[str, BatchStatus] = {}
     tallies: dict[str, str] = {}
     if execution_id is not None:

@@ -18,7 +18,6 @@ from ..job.launch import Launch, launch_of
 from ..job.previewing import Previewing, previewed
 from ..job.restarting import restart_of
 from ..plan.arguments import parse_arguments
-from ..plan.compile import compile_job
 from ..plan.preview import Preview, Verdict
 from .answers import Answer
 from .asking import answered, ask
@@ -42,7 +41,7 @@ def preview(target: str, pairs: Sequence[str], url: str, mode: Mode) -> Answer:
     Raises:
         TrioletError: Whatever would refuse the launch.
     """
-    job = compile_job(load_job(target))
+    job = load_job(target)
     given = parse_arguments(job.parameters, pairs)
     parameters: Mapping[str, object] = given
     run = mode.run

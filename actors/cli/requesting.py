@@ -12,7 +12,6 @@ from ...storage.model.status import BatchStatus
 from ...storage.stores import MEMORY
 from ..job.enqueuing import request_to_launch
 from ..plan.arguments import parse_arguments
-from ..plan.compile import compile_job
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
@@ -39,7 +38,7 @@ def enqueue(target: str, pairs: Sequence[str], url: str, *, anew: bool) -> Answe
         TrioletError: Whatever refused the request, or the store failed.
     """
     refuse_memory(url)
-    job = compile_job(load_job(target))
+    job = load_job(target)
     given = parse_arguments(job.parameters, pairs)
     asked = carry_out(url, request_to_launch(job, given, anew=anew), create=True)
     name = job.plan.job

@@ -19,7 +19,7 @@ from ..job.options import RuntimeOptions
 from ..job.report import LaunchReport
 from ..job.restarting import restart_of
 from ..plan.arguments import parse_arguments, resolve
-from ..plan.compile import CompiledJob, compile_job
+from ..plan.compile import CompiledJob
 from ..runtime import Runtime
 from .answers import Answer
 from .asking import ask
@@ -77,7 +77,7 @@ def run_job(
         TrioletError: Whatever refused the launch, or the store failed.
     """
     with obeyed(Interruptions(form, "stopping the job")) as interruptions:
-        job = compile_job(load_job(target))
+        job = load_job(target)
         underway = Underway(job)
         interruptions.about(lambda: underway.outlook, lambda: underway.left)
         given = parse_arguments(job.parameters, pairs)

@@ -14,6 +14,7 @@ from ..job.options import RuntimeOptions
 from ..job.served_jobs import served_jobs
 from ..job.serving import MAX_RUNNING_MAX, ServedRequest
 from ..job.wording import failure_summary
+from ..plan.compile import CompiledJob
 from ..plan.definition import Job
 from .answers import Answer
 from .failing import Form
@@ -65,7 +66,7 @@ class _Serving:
     """One serving on the event loop."""
 
     url: str
-    jobs: Sequence[Job | Callable[[], Job]]
+    jobs: Sequence[Job | CompiledJob | Callable[[], Job | CompiledJob]]
     service: Service
     interruptions: Interruptions
     served: Served = field(factory=Served)

@@ -10,7 +10,10 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from ...storage.model.errors import TrioletError, error, with_article
+from ..plan.compile import CompiledJob, compiled
 from ..plan.definition import Job
+
+_JOBS = (Job, CompiledJob)
 
 
 @error
@@ -26,17 +29,20 @@ class TargetInvalid(TrioletError):
         return f"cannot use {self.target!r}: {self.reason}"
 
 
-def load_job(target: str) -> Job:
+def load_job(target: str) -> CompiledJob:
     """Import the user's module and give the job in it.
 
     Raises:
         TargetInvalid: With what is missing, or what the module raised.
+        DefinitionError: The definition has mistakes; all are listed.
     """
     found = load_maker(target)
-    return found if isinstance(found, Job) else found()
+    return compiled(found if isinstance(found, _JOBS) else found())
 
 
-def load_maker(target: str) -> Job | Callable[[], Job]:
+def load_maker(
+    target: str,
+) -> Job | CompiledJob | Callable[[], Job | CompiledJob]:
     """Import the user's module and give the job in it, or the function that makes it.
 
     Raises:
@@ -48,7 +54,7 @@ def load_maker(target: str) -> Job | Callable[[], Job]:
     if module is None:
         module = _from_package(target, place)
     found = _named(target, module, name) if name else _only(target, module)
-    return found if isinstance(found, Job) else lambda: _called(target, found)
+    return found if isinstance(found, _JOBS) else lambda: _called(target, found)
 
 
 def _from_file(target: str, path: Path) -> ModuleType:
@@ -132,11 +138,11 @@ def _usable(module: ModuleType) -> list[str]:
     return [*_jobs(module), *makers]
 
 
-def _jobs(module: ModuleType) -> dict[str, Job]:
-    return {name: one for name, one in vars(module).items() if isinstance(one, Job)}
+def _jobs(module: ModuleType) -> dict[str, Job | CompiledJob]:
+    return {name: one for name, one in vars(module).items() if isinstance(one, _JOBS)}
 
 
-def _called(target: str, found: object) -> Job:
+def _called(target: str, found: object) -> Job | CompiledJob:
     if not callable(found):
         kind = with_article(type(found).__name__)
         raise TargetInvalid(target, f"it is {kind}, not a Job")
@@ -149,7 +155,8 @@ def _called(target: str, found: object) -> Job:
         raise TargetInvalid(target, reason) from None
     made: list[object] = []
     _guarded(target, lambda: made.append(found()))
-    if not isinstance(made[0], Job):
-        kind = with_article(type(made[0]).__name__)
+    (job,) = made
+    if not isinstance(job, _JOBS):
+        kind = with_article(type(job).__name__)
         raise TargetInvalid(target, f"the function returned {kind}, not a Job")
-    return made[0]
+    return job

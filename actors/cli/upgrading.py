@@ -7,7 +7,6 @@ from attrs import evolve
 from ...storage.commands.upgrading import FindDefinition
 from ...storage.model.errors import InvalidValue, listed
 from ..job.upgrading import Upgraded, upgrade_of, upgraded
-from ..plan.compile import compile_job
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
@@ -32,7 +31,7 @@ def upgrade(
         ConfirmationMissing: Something is left behind, and nobody said yes.
     """
     pairs = dict(map(_pair, renamed))
-    job = compile_job(load_job(target))
+    job = load_job(target)
     earlier = ask(url, FindDefinition(job.plan.job, revision))
     command = upgrade_of(job, earlier, pairs, None)
     found = upgraded(job, earlier, command)

@@ -9,7 +9,7 @@ from ...storage.commands.requesting import RequestLaunch
 from ...storage.enqueuing import insert_request
 from ...storage.model.errors import InvalidParameter
 from ..plan.arguments import resolve
-from ..plan.compile import CompiledJob, compile_job
+from ..plan.compile import CompiledJob, compiled
 from ..plan.definition import Job
 from .options import check_type
 
@@ -17,15 +17,6 @@ if TYPE_CHECKING:
     from sqlite3 import Connection as SqliteConnection
 
     from psycopg import Connection as PostgresConnection
-
-
-def compiled(job: Job | CompiledJob) -> CompiledJob:
-    """Give the compiled form of a definition.
-
-    Raises:
-        DefinitionError: The definition has mistakes; all are listed.
-    """
-    return job if isinstance(job, CompiledJob) else compile_job(job)
 
 
 def request_to_launch(

@@ -25,7 +25,7 @@ from ...storage.model.operation import Directive
 from ...storage.model.status import BatchStatus
 from ..kernel.liveness import is_alive
 from ..kernel.storage_actor import StorageActor
-from ..plan.compile import compile_job
+from ..plan.compile import CompiledJob, compiled
 from ..plan.definition import Job
 from .options import check_type
 from .upgrading import Upgraded, upgrade_of, upgraded
@@ -256,7 +256,7 @@ class Operator:
 
     async def upgrade(
         self,
-        job: Job,
+        job: Job | CompiledJob,
         *,
         from_revision: str,
         renamed: Mapping[str, str] = MappingProxyType({}),
@@ -284,11 +284,11 @@ class Operator:
             UpgradeConflict: The two are connected, or the key is taken, otherwise.
             InvalidValue: A node is unknown or of another kind, or nothing is left.
         """
-        compiled = compile_job(job)
-        question = FindDefinition(compiled.plan.job, from_revision)
+        ready = compiled(job)
+        question = FindDefinition(ready.plan.job, from_revision)
         earlier = await self._store.ask(question)
-        command = upgrade_of(compiled, earlier, renamed, key)
-        found = upgraded(compiled, earlier, command)
+        command = upgrade_of(ready, earlier, renamed, key)
+        found = upgraded(ready, earlier, command)
         if dry_run:
             return found
         done = await self._store.ask(command)

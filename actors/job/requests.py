@@ -9,9 +9,9 @@ from ...storage.commands.requesting import (
     WithdrawLaunch,
 )
 from ...storage.model.launch_request import RequestStatus
-from ..plan.compile import CompiledJob
+from ..plan.compile import CompiledJob, compiled
 from ..plan.definition import Job
-from .enqueuing import compiled, merged, request_to_launch
+from .enqueuing import merged, request_to_launch
 from .operating import Operator
 
 

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterable
 from attrs import frozen
 
 from ...storage.model.errors import InvalidValue, TrioletError, error
-from ..plan.compile import CompiledJob, compile_job
+from ..plan.compile import CompiledJob, compiled
 from ..plan.definition import Job
 from .places import place_of
+
+_JOBS = (Job, CompiledJob)
 
 
 @error
@@ -32,7 +34,9 @@ class ServedJob:
     """Whether it runs once at a time, because its launches share readers or writers."""
 
 
-def served_jobs(jobs: Iterable[Job | Callable[[], Job]]) -> dict[str, ServedJob]:
+def served_jobs(
+    jobs: Iterable[Job | CompiledJob | Callable[[], Job | CompiledJob]],
+) -> dict[str, ServedJob]:
     """Compile each definition once, so that mistakes are found before any launch.
 
     Raises:
@@ -41,18 +45,18 @@ def served_jobs(jobs: Iterable[Job | Callable[[], Job]]) -> dict[str, ServedJob]
     """
     served: dict[str, ServedJob] = {}
     for given in jobs:
-        made: object = given if isinstance(given, Job) else _called(given)
-        if not isinstance(made, Job):
+        made: object = given if isinstance(given, _JOBS) else _called(given)
+        if not isinstance(made, _JOBS):
             kind = type(made).__name__
             reason = f"must hold jobs or functions that return one, not {kind}"
             raise InvalidValue("what is served", reason)
-        job = compile_job(made)
+        job = compiled(made)
         name = job.plan.job
         if name in served:
             raise InvalidValue(
                 "what is served", f"holds two jobs with the name {name!r}"
             )
-        if isinstance(given, Job):
+        if isinstance(given, _JOBS):
             served[name] = ServedJob(_constant(job), bool(job.components))
         else:
             served[name] = ServedJob(_factory(name, given), alone=False)
@@ -69,7 +73,9 @@ def _constant(job: CompiledJob) -> Callable[[], CompiledJob]:
     return lambda: job
 
 
-def _factory(name: str, make: Callable[[], Job]) -> Callable[[], CompiledJob]:
+def _factory(
+    name: str, make: Callable[[], Job | CompiledJob]
+) -> Callable[[], CompiledJob]:
     def made() -> CompiledJob:
         try:
             job = make()
@@ -77,9 +83,9 @@ def _factory(name: str, make: Callable[[], Job]) -> Callable[[], CompiledJob]:
             place = place_of(exc)
             where = "" if place is None else f" ({place})"
             raise JobNotMade(name, f"raised {type(exc).__name__}{where}") from exc
-        compiled = compile_job(job)
-        if compiled.plan.job != name:
-            raise JobNotMade(name, f"made job {compiled.plan.job!r} instead")
-        return compiled
+        ready = compiled(job)
+        if ready.plan.job != name:
+            raise JobNotMade(name, f"made job {ready.plan.job!r} instead")
+        return ready
 
     return made

@@ -150,6 +150,16 @@ def compile_job(job: Job) -> CompiledJob:
     return bound(job, plan, nodes)
 
 
+def compiled(job: Job | CompiledJob) -> CompiledJob:
+    """Give the compiled form of a job, which may have been compiled before.
+
+    Raises:
+        InvalidValue: It is no ``Job``.
+        DefinitionError: The definition has mistakes; all are listed.
+    """
+    return job if isinstance(job, CompiledJob) else compile_job(job)
+
+
 def _plan(job: Job, nodes: Mapping[str, Node]) -> Plan:
     if not has_one_step(job):
         return plan_of(job.name, graph_of(nodes))

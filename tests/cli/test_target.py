@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from triolet.actors import Job
 from triolet.actors.cli.target import TargetInvalid, load_job
 
 from .programs import put
@@ -19,29 +18,29 @@ def test_a_file_gives_a_job_or_a_function_that_returns_one(
     folder: Path, name: str
 ) -> None:
     target = put(folder, "ends")
-    assert load_job(f"{target}:{name}").name == "raising"
+    assert load_job(f"{target}:{name}").plan.job == "raising"
 
 
 def test_the_only_job_of_a_file_needs_no_name(folder: Path) -> None:
     target = put(folder, "plain")
-    assert load_job(target).name == "plain"
+    assert load_job(target).plan.job == "plain"
 
 
 def test_a_file_may_import_its_neighbours(folder: Path) -> None:
     put(folder, "plain")
     path = folder / "outer_jobs.py"
     path.write_text("from plain_jobs import job\n", encoding="utf-8")
-    assert isinstance(load_job("outer_jobs.py:job"), Job)
+    assert load_job("outer_jobs.py:job").plan.job == "plain"
 
 
 def test_a_package_is_found_from_the_present_folder(folder: Path) -> None:
     put(folder, "plain")
-    assert load_job("plain_jobs:job").name == "plain"
+    assert load_job("plain_jobs:job").plan.job == "plain"
     package = folder / "nested_jobs"
     package.mkdir()
     (package / "__init__.py").touch()
     (package / "inner.py").write_text("from plain_jobs import job\n", encoding="utf-8")
-    assert load_job("nested_jobs.inner:job").name == "plain"
+    assert load_job("nested_jobs.inner:job").plan.job == "plain"
     del sys.modules["nested_jobs.inner"]
 
 
@@ -89,7 +88,7 @@ def test_what_a_module_imports_is_not_proposed(
 def test_a_job_with_two_names_is_one_job(folder: Path) -> None:
     path = folder / put(folder, "plain")
     path.write_text(path.read_text() + "again = job\n")
-    assert load_job("plain_jobs.py").name == "plain"
+    assert load_job("plain_jobs.py").plan.job == "plain"
 
 
 def test_a_mistake_inside_our_constructors_is_shown_where_the_user_made_it(
@@ -117,3 +116,19 @@ def test_a_module_that_cannot_be_used_is_named_with_its_line(
     (folder / "broken_jobs.py").write_text(source, encoding="utf-8")
     with pytest.raises(TargetInvalid, match=re.escape(reason)):
         load_job("broken_jobs.py")
+
+
+def test_a_compiled_job_may_be_named_and_be_returned(folder: Path) -> None:
+    path = folder / "compiled_jobs.py"
+    path.write_text(
+        "from triolet.actors import Job, Step, compile_job\n"
+        "def _load(ctx): pass\n"
+        "def made(): return compile_job(Job('ready', [Step('load', _load)]))\n"
+        "ready = made()\n"
+    )
+    for target in (
+        "compiled_jobs.py",
+        "compiled_jobs.py:ready",
+        "compiled_jobs.py:made",
+    ):
+        assert load_job(target).plan.job == "ready"
