@@ -15,7 +15,7 @@ from ...storage.model.errors import InvalidValue, TrioletError
 from ...storage.model.execution import COUNT_MAX
 from ..composition import open_runtime
 from ..job.events import Event, EventKind
-from ..job.options import RuntimeOptions
+from ..job.options import RuntimeOptions, connections_for
 from ..job.report import LaunchReport
 from ..job.restarting import restart_of
 from ..plan.arguments import parse_arguments, resolve
@@ -115,7 +115,11 @@ class _Launch:
     async def run(self, mode: Mode) -> LaunchReport:
         """Launch, with signals and the clock of the progress line beside it."""
         result: LaunchReport | TrioletError
-        options = RuntimeOptions(events=self._hear, patience=PATIENCE_SECS)
+        options = RuntimeOptions(
+            events=self._hear,
+            patience=PATIENCE_SECS,
+            connections=connections_for(self.job.connections),
+        )
         async with (
             open_runtime(self.url, options) as runtime,
             trio.open_nursery() as nursery,

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 from ...storage.model.errors import InvalidValue, TrioletError
 from ...storage.model.launch_request import RequestStatus
 from ..composition import open_runtime
-from ..job.options import RuntimeOptions
+from ..job.options import RuntimeOptions, connections_for
 from ..job.served_jobs import served_jobs
 from ..job.serving import MAX_RUNNING_MAX, ServedRequest
 from ..job.wording import failure_summary
@@ -67,6 +67,7 @@ class _Serving:
 
     url: str
     jobs: Sequence[Job | CompiledJob | Callable[[], Job | CompiledJob]]
+    connections: int
     service: Service
     interruptions: Interruptions
     served: Served = field(factory=Served)
@@ -74,7 +75,8 @@ class _Serving:
     async def run(self) -> None:
         """Serve, and say what came of each request."""
         failed: TrioletError | None = None
-        async with open_runtime(self.url, RuntimeOptions()) as runtime:
+        options = RuntimeOptions(connections=self.connections)
+        async with open_runtime(self.url, options) as runtime:
             self.interruptions.about_to_begin(runtime.stop)
             self.interruptions.job_began()
             if not self.service.quiet:
@@ -137,9 +139,11 @@ def serve(targets: Sequence[str], url: str, service: Service) -> Answer:
     )
     with obeyed(stopping) as interruptions:
         jobs = [load_maker(target) for target in targets]
-        served_jobs(jobs)  # before the store is opened, which may make a file
+        # Before the store is opened, which may make a file.
+        known = served_jobs(jobs).values()
+        needed = max(one.connections for one in known)
         logging.getLogger().addHandler(_Notes(logging.WARNING))
-        serving = _Serving(url, jobs, service, interruptions)
+        serving = _Serving(url, jobs, connections_for(needed), service, interruptions)
         interruptions.about(lambda: _OUTLOOK, lambda: serving.served)
         began = time.monotonic()
         trio.run(serving.run)

@@ -110,3 +110,12 @@ def check_type(value: object, kinds: type | tuple[type, ...], what: str) -> None
         wanted = " or ".join(kind.__name__ for kind in every)
         reason = f"must be of type {wanted}, not {type(value).__name__}"
         raise InvalidValue(what, reason)
+
+
+def connections_for(needed: int) -> int:
+    """Give the `connections` with which a job is served that asks for so many.
+
+    Args:
+        needed: By the job, the one for control included.
+    """
+    return min(max(CONNECTIONS, needed - 1), CONNECTIONS_MAX)

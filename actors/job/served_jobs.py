@@ -32,6 +32,8 @@ class ServedJob:
     make: Callable[[], CompiledJob]
     alone: bool
     """Whether it runs once at a time, because its launches share readers or writers."""
+    connections: int
+    """How many it asks a runtime to have, the one for control included."""
 
 
 def served_jobs(
@@ -57,9 +59,13 @@ def served_jobs(
                 "what is served", f"holds two jobs with the name {name!r}"
             )
         if isinstance(given, _JOBS):
-            served[name] = ServedJob(_constant(job), bool(job.components))
+            served[name] = ServedJob(
+                _constant(job), bool(job.components), job.connections
+            )
         else:
-            served[name] = ServedJob(_factory(name, given), alone=False)
+            served[name] = ServedJob(
+                _factory(name, given), alone=False, connections=job.connections
+            )
     if not served:
         raise InvalidValue("what is served", "must hold at least one job")
     return served

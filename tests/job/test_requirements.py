@@ -21,6 +21,7 @@ from triolet.actors import (
     compile_job,
     open_runtime,
 )
+from triolet.actors.job.options import connections_for
 from triolet.actors.job.requirements import (
     Requirements,
     check_store,
@@ -142,3 +143,13 @@ async def test_what_a_child_needs_its_parent_needs() -> None:
     async with open_runtime(PlainBackend(host_clock), options) as runtime:
         with pytest.raises(UndeclaredCapability):
             await runtime.launch(job)
+
+
+@pytest.mark.parametrize(
+    ("needed", "connections"), [(1, 2), (3, 2), (9, 8), (65, 64), (1024, 64)]
+)
+def test_a_program_that_runs_one_job_may_open_what_the_job_declares(
+    needed: int, connections: int
+) -> None:
+    assert connections_for(needed) == connections
+    RuntimeOptions(connections=connections)
