@@ -136,6 +136,7 @@ if TYPE_CHECKING:
     from .job.events import EventSink as EventSink
     from .job.launch import ComponentsInUse as ComponentsInUse
     from .job.launch import LeaseExpired as LeaseExpired
+    from .job.launch import RuntimeLeft as RuntimeLeft
     from .job.launch import ShuttingDown as ShuttingDown
     from .job.logs import Correlated as Correlated
     from .job.options import RuntimeOptions as RuntimeOptions
@@ -321,6 +322,7 @@ __all__ = [
     "RestartNeedsNewAttempt",
     "RunUnknown",
     "Runtime",
+    "RuntimeLeft",
     "RuntimeOptions",
     "SchemaMissing",
     "SchemaTooNew",

@@ -46,7 +46,11 @@ async def open_runtime(
         InvalidValue: The URL is not one of a store, or an argument is of another type.
         StoreError: The store cannot be used; the class says why.
 
+    Leaving the block waits for launches that tasks outside of it have begun, as a nursery
+    does for its tasks; leaving it by an error cancels them (`RuntimeLeft`).
+
     Cancellation: Launches inside write their last word first; then the runtime closes.
+    Launches outside are cancelled.
     """
     options = RuntimeOptions() if options is None else options
     check_type(options, RuntimeOptions, "the second argument of open_runtime")
@@ -122,7 +126,12 @@ async def _served(
             nursery.start_soon(heartbeat.run)
             try:
                 with hearing(nursery, listener, runtime._heard):
-                    yield runtime
+                    through = False
+                    try:
+                        yield runtime
+                        through = True
+                    finally:
+                        await (runtime._leave() if through else runtime._abandon())
             finally:
                 watch.close()
                 runtime._launches.stops.life.cancel()

@@ -52,6 +52,8 @@ class Runtime(Requester):
         self._poll = poll
         self._launches = Launches(nursery, pool, settings, poll)
         self._serving: set[Serving] = set()
+        self._served = trio.Event()
+        """Set whenever a serving has ended."""
         self._held: set[int] = set()
         self._claiming = trio.Lock()
 
@@ -100,6 +102,8 @@ class Runtime(Requester):
                 same reader or writer objects.
             LeaseExpired: The lease could not be renewed for its whole length, so the
                 job was cancelled before somebody else may take it over.
+            RuntimeLeft: The block of `open_runtime` was left, by an error or a
+                cancellation that did not reach this task, while the job ran.
             StoreError: The store failed; the class says what became of the job.
 
         Cancellation: The running step is cancelled, the execution is recorded as
@@ -195,6 +199,7 @@ class Runtime(Requester):
             await serving.run()
         finally:
             self._serving.discard(serving)
+            self._served.set()
 
     @property
     def _heard(self) -> dict[str, Callable[[], None]]:
@@ -239,6 +244,32 @@ class Runtime(Requester):
             left=self._launches.inspect(),
             executions=self.running,
         )
+
+    async def _leave(self) -> None:
+        """Wait for what tasks outside of the runtime's block still do with it.
+
+        Cancellation: It is cancelled, too, and writes its last word.
+        """
+        try:
+            await self._launches.wait_for_ends()
+            await self._end_serving()
+        except trio.Cancelled:
+            await self._abandon()
+            raise
+
+    async def _abandon(self) -> None:
+        """Cancel what still runs: nobody is going to renew its lease."""
+        self._closing.set()
+        await self._launches.cancel()
+        with trio.CancelScope(shield=True):
+            await self._end_serving()
+
+    async def _end_serving(self) -> None:
+        while self._serving:
+            self._closing.set()
+            self.requested()
+            self._served = trio.Event()
+            await self._served.wait()
 
     def inspect(self) -> ActorState:
         """Show the tree of actors as it is now: what runs, and what waits for whom."""

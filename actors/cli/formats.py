@@ -5,6 +5,12 @@ from datetime import UTC, datetime
 
 from ...storage.model.errors import listed
 from ...storage.model.execution import Counts, Failure
+from ...storage.model.parameters import (
+    RESERVED_PREFIX,
+    JobParameter,
+    ParameterKind,
+    ParameterSet,
+)
 from ...storage.model.status import BatchStatus, FailureCategory
 
 MICROS = 1_000_000
@@ -90,6 +96,30 @@ def table(rows: list[list[str]]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def value_text(parameter: JobParameter) -> str:
+    """Write a parameter's value; that of a secret one is not even stored."""
+    if parameter.secret:
+        return "***"
+    if parameter.kind is ParameterKind.BOOL:
+        return "true" if parameter.value else "false"
+    return str(parameter.value)
+
+
+PAIRS_MAX = 50
+"""Characters of parameters that a line of a list has room for."""
+
+
+def pairs_text(parameters: ParameterSet) -> str:
+    """Write what tells instances of one job apart, in one line: ``day=1 region=eu``."""
+    pairs = (
+        f"{one.name}={value_text(one)}"
+        for one in parameters
+        if one.identifying and not one.name.startswith(RESERVED_PREFIX)
+    )
+    text = " ".join(" ".join(pairs).split())
+    return text if len(text) <= PAIRS_MAX else text[: PAIRS_MAX - 3] + "..."
 
 
 def never_again(nodes: Iterable[str]) -> str:

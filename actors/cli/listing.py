@@ -4,10 +4,19 @@ from ...storage.commands import ExecutionLine, ListExecutions
 from ...storage.model.status import BatchStatus
 from .answers import Answer
 from .asking import ask
-from .formats import instant, took
+from .formats import instant, pairs_text, took
 from .paging import check_page, page_lines, status_of
 
-HEAD = ["execution", "job", "attempt", "status", "started (UTC)", "took", "run"]
+HEAD = [
+    "execution",
+    "job",
+    "attempt",
+    "status",
+    "started (UTC)",
+    "took",
+    "run",
+    "parameters",
+]
 
 
 def list_executions(
@@ -38,4 +47,5 @@ def _row(line: ExecutionLine) -> list[str]:
         instant(execution.started_at),
         took(execution.started_at, execution.ended_at, execution.failure),
         "" if line.instance.run is None else str(line.instance.run),
+        pairs_text(execution.parameters),
     ]

@@ -15,7 +15,7 @@ from ..plan.arguments import parse_arguments
 from .answers import Answer
 from .asking import ask, carry_out
 from .confirming import confirm
-from .formats import instant
+from .formats import instant, pairs_text
 from .operating import Asked
 from .paging import check_page, page_lines, status_of
 from .target import load_job
@@ -23,6 +23,7 @@ from .target import load_job
 HEAD = [
     "request",
     "job",
+    "parameters",
     "status",
     "requested (UTC)",
     "execution",
@@ -112,6 +113,7 @@ def _row(one: LaunchRequest, outcome: BatchStatus | None) -> list[str]:
     return [
         str(one.id),
         one.job,
+        pairs_text(one.parameters),
         one.status.value,
         instant(one.requested_at),
         "" if one.execution_id is None else str(one.execution_id),

@@ -14,7 +14,7 @@ from ...storage.commands.continuing import is_cut_off
 from ...storage.model.execution import Decision, StepExecution
 from ...storage.model.lineage import lineage_of, without_lineage
 from ...storage.model.operation import Action, Operation
-from ...storage.model.parameters import JobParameter, ParameterKind
+from ...storage.model.parameters import JobParameter
 from ...storage.model.status import BatchStatus
 from ..job.nested import RanChild
 from ..job.wording import failure_text
@@ -23,7 +23,15 @@ from ..plan.plan import target_text
 from .answers import Answer
 from .asking import ask
 from .children import children_of
-from .formats import OWNER_DIED, counts_text, exit_text, instant, table, took
+from .formats import (
+    OWNER_DIED,
+    counts_text,
+    exit_text,
+    instant,
+    table,
+    took,
+    value_text,
+)
 from .partitioning import (
     ShownPartition,
     partitions_in,
@@ -186,15 +194,9 @@ def owner_text(detail: ExecutionDetail) -> str:
 
 
 def parameter_text(parameter: JobParameter) -> str:
-    """Write one parameter; the value of a secret one is not even stored."""
-    if parameter.secret:
-        value = "***"
-    elif parameter.kind is ParameterKind.BOOL:
-        value = "true" if parameter.value else "false"
-    else:
-        value = str(parameter.value)
+    """Write one parameter."""
     role = "" if parameter.identifying else " (not identifying)"
-    return f"{parameter.name} = {value}{role}"
+    return f"{parameter.name} = {value_text(parameter)}{role}"
 
 
 def _steps(

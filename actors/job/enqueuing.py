@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
 
-from ...storage.commands.requesting import RequestLaunch
+from ...storage.commands.requesting import SECRET_REFUSED, RequestLaunch
 from ...storage.enqueuing import insert_request
 from ...storage.model.errors import InvalidParameter
 from ..plan.arguments import resolve
 from ..plan.compile import CompiledJob, compiled
-from ..plan.definition import Job
+from ..plan.definition import REQUIRED, Job
 from .options import check_type
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ def request_to_launch(
         InvalidName: A parameter's name breaks the rules.
     """
     check_type(anew, bool, "anew")
+    for one in job.parameters:
+        if one.secret and one.default is REQUIRED:
+            raise InvalidParameter(one.name, SECRET_REFUSED)
     every = resolve(job.parameters, given)
     kept = tuple(one for one in every if not one.secret or one.name in given)
     return RequestLaunch(

@@ -95,6 +95,22 @@ class LeaseExpired(StoreError):
         )
 
 
+@error
+class RuntimeLeft(StoreError):
+    """The runtime's block was left by an error or a cancellation while the job ran."""
+
+    code = "runtime_left"
+    execution_id: int
+
+    def __str__(self) -> str:
+        """Say in one sentence what is wrong, where, and how to mend it."""
+        return (
+            f"execution {self.execution_id} was cancelled, because the block of its "
+            "open_runtime was left while it ran: open the nursery of launches inside of "
+            "that block, and launch the job again"
+        )
+
+
 @frozen(kw_only=True)
 class LaunchSettings:
     """What all launches of one runtime share."""

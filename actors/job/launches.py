@@ -16,6 +16,7 @@ from .launch import (
     Launch,
     LaunchSettings,
     LeaseExpired,
+    RuntimeLeft,
     ShuttingDown,
     open_execution,
 )
@@ -57,6 +58,7 @@ class Launches:
         self._launching: Counter[tuple[str, bytes]] = Counter()
         self._ended = trio.Event()
         """Set whenever a launch has ended."""
+        self._left = False
 
     async def run(self, launch: Launch) -> LaunchReport:
         """Begin an attempt and go through the job to its end.
@@ -65,6 +67,7 @@ class Launches:
             ShuttingDown: No more launches are taken.
             ComponentsInUse: Another launch uses the same reader or writer objects.
             LeaseExpired: The lease ran out, because it could not be renewed.
+            RuntimeLeft: The runtime was left in a hurry.
             TrioletError: Whatever `open_execution` and `JobExecution.run` raise.
         """
         if self._settings.closing.is_set():
@@ -74,7 +77,8 @@ class Launches:
             job = RunningJob(await open_execution(settings, launch))
             with self._settings.watch.job(), self._listening(job), job.authority:
                 return await job.execution.run()
-            raise LeaseExpired(job.execution.execution_id)
+            why = RuntimeLeft if self._left else LeaseExpired
+            raise why(job.execution.execution_id)
 
     async def _open_child(self, child: ChildLaunch) -> Child:
         launch = Launch(
@@ -139,6 +143,13 @@ class Launches:
         """
         for job in self._running.values():
             job.authority.cancel()
+
+    async def cancel(self) -> None:
+        """Cancel what runs, and wait until its last word is written."""
+        self._left = True
+        self.fence()
+        with trio.CancelScope(shield=True):
+            await self.wait_for_ends()
 
     def _untold(self) -> Collection[int]:
         """Give the executions that run here and have not been told to stop."""

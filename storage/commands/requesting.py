@@ -48,11 +48,13 @@ class RequestLaunch(Command["LaunchRequested"]):
         check_name(self.job, NameKind.JOB)
         for one in self.parameters:
             if one.secret:
-                raise InvalidParameter(
-                    one.name,
-                    "is secret: a launch request would have to store its value, so "
-                    "launch this job directly",
-                )
+                raise InvalidParameter(one.name, SECRET_REFUSED)
+
+
+SECRET_REFUSED = (
+    "is secret: a launch request would have to store its value, so launch this job "
+    "directly"
+)
 
 
 @frozen

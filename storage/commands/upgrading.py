@@ -90,8 +90,8 @@ class UpgradeConflict(Rejection):
 
     def __str__(self) -> str:
         return (
-            f"another upgrade of job {self.job!r} is registered for this pair of "
-            f"definitions or under the key {self.key!r}: an edge is never changed"
+            f"job {self.job!r} has another upgrade between these two revisions, or "
+            f"under the name {self.key!r}, already: an upgrade is never changed"
         )
 
 

@@ -86,7 +86,7 @@ def test_new_twice_gives_runs_one_and_two(folder: Path, cli: Cli) -> None:
     assert heads[2].endswith("(execution 3, attempt 1, run 2)")
     assert (folder / "runs").read_text() == "xxx"
     listed = cli("list").out.splitlines()
-    assert [line.split()[-1] for line in listed] == ["run", "2", "1", "s"]
+    assert [line.split()[-1] for line in listed] == ["parameters", "2", "1", "s"]
 
 
 def test_other_parameters_are_another_instance(folder: Path, cli: Cli) -> None:

@@ -138,3 +138,17 @@ def test_what_an_operator_closed_has_no_duration(folder: Path, cli: Cli) -> None
     assert "UTC, closed " in shown
     assert " by an operator\n" in shown
     assert not HOUR.search(shown + cli("list").out)
+
+
+def test_a_list_tells_instances_apart_without_secrets(folder: Path, cli: Cli) -> None:
+    target = put(folder, "typed")
+    cli("run", target, "day=monday", "key=hunter2")
+    cli("run", target, "day=tuesday", f"note={'x' * 99}", "key=hunter2")
+    cli("run", put(folder, "plain"), "long=" + "y" * 99)
+
+    head, *lines = cli("list").out.splitlines()
+
+    assert head.endswith("parameters")
+    ends = [line.split("  ")[-1].strip() for line in lines]
+    assert ends[0] == "long=" + "y" * 42 + "..."
+    assert ends[1:] == ["day=tuesday count=1 key=***", "day=monday count=1 key=***"]

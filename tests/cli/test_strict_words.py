@@ -7,7 +7,17 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.cli.programs import put
 
-NUMBERS = ["1.4", "1.6", "1_0", "0x1", "\N{FULLWIDTH DIGIT ONE}", "1e0", "", " 1", "one"]
+NUMBERS = [
+    "1.4",
+    "1.6",
+    "1_0",
+    "0x1",
+    "\N{FULLWIDTH DIGIT ONE}",
+    "1e0",
+    "",
+    " 1",
+    "one",
+]
 
 
 @pytest.mark.parametrize("number", NUMBERS)

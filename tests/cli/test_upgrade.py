@@ -83,7 +83,7 @@ def test_an_upgrade_is_never_changed(cli: Cli) -> None:
     said = cli("upgrade", "changed_jobs.py", "--from", "1", "--yes")
 
     assert said.code == 5
-    assert "an edge is never changed" in said.err
+    assert "an upgrade is never changed" in said.err
 
 
 FORGOTTEN = (
