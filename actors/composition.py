@@ -13,7 +13,12 @@ from uuid import UUID
 import trio
 
 from ..storage.backend import Backend, Descriptor, Listener
-from ..storage.commands import STOP_CHANNEL, RegisterOwner, ReleaseOwner
+from ..storage.commands import (
+    STOP_CHANNEL,
+    OwnerRegistered,
+    RegisterOwner,
+    ReleaseOwner,
+)
 from ..storage.commands.requesting import LAUNCH_CHANNEL
 from ..storage.model.errors import InvalidValue, StoreError
 from ..storage.stores import SQLITE, StoreOptions, listener_of, open_store, sqlite_path
@@ -103,7 +108,8 @@ async def _served(
         pool.start(nursery)
         try:
             since = trio.current_time()
-            owner_id = await _register(pool.control, options)
+            owner = await _register(pool.control, options)
+            owner_id = owner.owner_id
             settings = LaunchSettings(
                 nursery=nursery,
                 watch=watch,
@@ -121,17 +127,18 @@ async def _served(
             )
             runtime = Runtime(nursery, pool, settings, options.stop_poll)
             heartbeat = Heartbeat(
-                pool.control, owner_id, options.lease, since, runtime._launches.fence
+                pool.control,
+                owner,
+                options.lease,
+                since,
+                runtime._launches.fence,
+                runtime._launches.check_owner,
             )
             nursery.start_soon(heartbeat.run)
             try:
                 with hearing(nursery, listener, runtime._heard):
-                    through = False
-                    try:
+                    async with _awaited(runtime):
                         yield runtime
-                        through = True
-                    finally:
-                        await (runtime._leave() if through else runtime._abandon())
             finally:
                 watch.close()
                 runtime._launches.stops.life.cancel()
@@ -146,6 +153,17 @@ async def _served(
             pool.end()
     if failed:
         raise failed[0]
+
+
+@asynccontextmanager
+async def _awaited(runtime: Runtime) -> AsyncIterator[None]:
+    """Let no launch outlive the block, wherever its task lives."""
+    through = False
+    try:
+        yield
+        through = True
+    finally:
+        await (runtime._leave() if through else runtime._abandon())
 
 
 def _pool(backends: Sequence[Backend], options: RuntimeOptions) -> StoragePool:
@@ -172,10 +190,9 @@ def _limiter(options: RuntimeOptions) -> trio.CapacityLimiter | None:
     return None if options.inline else trio.CapacityLimiter(options.threads_max)
 
 
-async def _register(store: StorageActor, options: RuntimeOptions) -> int:
+async def _register(store: StorageActor, options: RuntimeOptions) -> OwnerRegistered:
     lease = round(options.lease * 1_000_000)
-    registered = await store.ask(RegisterOwner(this_process(), lease))
-    return registered.owner_id
+    return await store.ask(RegisterOwner(this_process(), lease))
 
 
 async def _release(store: StorageActor, owner_id: int) -> None:

@@ -1,5 +1,6 @@
 """The launches of one runtime that are under way, from what they claim to their ends."""
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -7,6 +8,8 @@ from contextlib import contextmanager
 import trio
 from attrs import evolve
 
+from ...storage.commands import Advance, LeaseLost
+from ...storage.model.errors import StoreError, TrioletError
 from ..kernel.inspecting import ActorState
 from ..kernel.pool import StoragePool
 from ..kernel.stop_watch import StopWatch
@@ -24,6 +27,8 @@ from .nested import Child, ChildLaunch
 from .nesting import RunningChild
 from .report import LaunchReport
 from .running import RunningJob
+
+log = logging.getLogger("triolet.job")
 
 
 class Launches:
@@ -59,6 +64,8 @@ class Launches:
         self._ended = trio.Event()
         """Set whenever a launch has ended."""
         self._left = False
+        self._lost: dict[int, LeaseLost] = {}
+        """Of executions that somebody else has taken over, what the store said."""
 
     async def run(self, launch: Launch) -> LaunchReport:
         """Begin an attempt and go through the job to its end.
@@ -67,6 +74,7 @@ class Launches:
             ShuttingDown: No more launches are taken.
             ComponentsInUse: Another launch uses the same reader or writer objects.
             LeaseExpired: The lease ran out, because it could not be renewed.
+            LeaseLost: Somebody else has taken it over.
             RuntimeLeft: The runtime was left in a hurry.
             TrioletError: Whatever `open_execution` and `JobExecution.run` raise.
         """
@@ -77,8 +85,7 @@ class Launches:
             job = RunningJob(await open_execution(settings, launch))
             with self._settings.watch.job(), self._listening(job), job.authority:
                 return await job.execution.run()
-            why = RuntimeLeft if self._left else LeaseExpired
-            raise why(job.execution.execution_id)
+            raise self._why_cancelled(job.execution.execution_id)
 
     async def _open_child(self, child: ChildLaunch) -> Child:
         launch = Launch(
@@ -143,6 +150,29 @@ class Launches:
         """
         for job in self._running.values():
             job.authority.cancel()
+
+    def check_owner(self) -> None:
+        """Look whether what runs is still ours, and cancel what somebody took over."""
+        for execution_id, job in self._running.items():
+            if not job.execution.is_child:
+                self._nursery.start_soon(self._check_owner, execution_id, job)
+
+    async def _check_owner(self, execution_id: int, job: RunningJob) -> None:
+        nothing = Advance(execution_id=execution_id, owner_id=self._settings.owner_id)
+        try:
+            await self._pool.control.ask(nothing)
+        except LeaseLost as lost:
+            if execution_id in self._running:
+                self._lost[execution_id] = lost
+                job.authority.cancel()
+        except StoreError as exc:
+            log.warning("execution %d may be somebody else's: %s", execution_id, exc)
+
+    def _why_cancelled(self, execution_id: int) -> TrioletError:
+        lost = self._lost.pop(execution_id, None)
+        if lost is not None:
+            return lost
+        return (RuntimeLeft if self._left else LeaseExpired)(execution_id)
 
     async def cancel(self) -> None:
         """Cancel what runs, and wait until its last word is written."""

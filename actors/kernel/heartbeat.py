@@ -6,7 +6,7 @@ from math import inf
 
 import trio
 
-from ...storage.commands import RenewLease
+from ...storage.commands import OwnerRegistered, RenewLease
 from ...storage.model.errors import StoreError
 from .nursery import open_flat_nursery
 from .storage_actor import StorageActor
@@ -25,26 +25,30 @@ class Heartbeat:
 
     Args:
         store: Carries the renewals out.
-        owner_id: Whose lease.
+        owner: Whose lease.
         lease: Its length in seconds.
         since: When it was asked for, by trio's clock: it runs out no earlier than its
             length after that.
         expired: Called when it has run out while renewals fail, or do not come back; a
             process that was suspended has its renewal first.
+        lapsed: Called when it was renewed after it had run out by the store's clock,
+            which no clock of a suspended machine tells: somebody may have taken over.
     """
 
     def __init__(
         self,
         store: StorageActor,
-        owner_id: int,
+        owner: OwnerRegistered,
         lease: float,
         since: float,
         expired: Callable[[], None],
+        lapsed: Callable[[], None],
     ) -> None:
         self.life = trio.CancelScope(shield=True)
         """Ends the heartbeat; it beats on while jobs write their last word."""
         self._store = store
-        self._command = RenewLease(owner_id, round(lease * 1_000_000))
+        self._command = RenewLease(owner.owner_id, round(lease * 1_000_000))
+        self._stored_until = owner.lease_until
         self._lease = lease
         self._period = lease / RENEWALS_PER_LEASE
         self._until = since + lease
@@ -52,6 +56,7 @@ class Heartbeat:
         self._failing = False
         self._told = False
         self._expired = expired
+        self._lapsed = lapsed
 
     async def run(self) -> None:
         """Beat until `life` is cancelled."""
@@ -85,7 +90,7 @@ class Heartbeat:
     async def _renew(self, renewed: trio.Event) -> None:
         asked = trio.current_time()
         try:
-            await self._store.ask(self._command)
+            renewal = await self._store.ask(self._command)
         except StoreError as exc:
             log.warning("the lease could not be renewed: %s", exc)
             self._failing = True
@@ -94,7 +99,16 @@ class Heartbeat:
         else:
             self._until = asked + self._lease
             self._failing = self._told = False
+            self._take_in(renewal)
         renewed.set()
+
+    def _take_in(self, renewal: OwnerRegistered) -> None:
+        renewed_at = renewal.lease_until - self._command.lease
+        lapsed = renewed_at > self._stored_until
+        self._stored_until = renewal.lease_until
+        if lapsed:
+            log.warning("the lease had run out before it was renewed")
+            self._lapsed()
 
     def _tell(self) -> None:
         self._told = True

@@ -206,7 +206,8 @@ class StorageActor:
         except StoreLocked:
             raise
         except StoreUnavailable as exc:
-            self._tell(exc)
+            log.warning("a batch had no effect and is sent again: %s", exc)
+            self._on_retry(str(exc))
         return await self._again(batch, deadline)
 
     async def _again(
@@ -214,7 +215,9 @@ class StorageActor:
     ) -> Sequence[object]:
         def told(state: tenacity.RetryCallState) -> None:
             if state.outcome is not None:
-                self._tell(state.outcome.exception())
+                reason = str(state.outcome.exception())
+                log.debug("a batch had no effect again: %s", reason)
+                self._on_retry(reason)
 
         with _shielded():
             return await tenacity.AsyncRetrying(
@@ -225,10 +228,6 @@ class StorageActor:
                 before_sleep=told,
                 reraise=True,
             )(self._once, batch, deadline)
-
-    def _tell(self, reason: BaseException | None) -> None:
-        log.warning("a batch had no effect and is sent again: %s", reason)
-        self._on_retry(str(reason))
 
     async def _once(
         self, batch: Sequence[Command[Any]], deadline: float

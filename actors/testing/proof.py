@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from attrs import define, field, frozen
 
 from ...storage.model.status import BatchStatus
+from ..job.options import check_type
 from .equivalence import EquivalenceError, differences
 from .faults import Fault
 from .interruptions import Interruption
@@ -33,6 +34,7 @@ class Proof:
         scenario: What is run.
 
     Raises:
+        InvalidValue: It is no ``Scenario``.
         EquivalenceError: The undisturbed run leaves something behind.
     """
 
@@ -41,6 +43,7 @@ class Proof:
     _tried: dict[Schedule, Failure | None] = field(factory=dict, init=False)
 
     def __attrs_post_init__(self) -> None:
+        check_type(self.scenario, Scenario, "what is swept")
         self.undisturbed = self.scenario.run()
         left = self.undisturbed.ending.unresolved
         if left:

@@ -192,7 +192,11 @@ class CommitOutcomeUnknown(StoreError):
     code = "commit_outcome_unknown"
 
     def __str__(self) -> str:
-        return "the answer to a commit was lost and its outcome could not be settled"
+        return (
+            "the answer to a commit was lost and its outcome could not be settled: when "
+            "the store can be reached, 'triolet doctor' tells what is open, and the same "
+            "command goes on where the store says"
+        )
 
 
 @error

@@ -151,4 +151,4 @@ def test_a_list_tells_instances_apart_without_secrets(folder: Path, cli: Cli) ->
     assert head.endswith("parameters")
     ends = [line.split("  ")[-1].strip() for line in lines]
     assert ends[0] == "long=" + "y" * 42 + "..."
-    assert ends[1:] == ["day=tuesday count=1 key=***", "day=monday count=1 key=***"]
+    assert ends[1:] == ["count=1 day=tuesday key=***", "count=1 day=monday key=***"]

@@ -13,7 +13,13 @@ from attrs import define, field
 from tests.kernel.fakes import make_actor
 from triolet.actors.kernel.heartbeat import Heartbeat
 from triolet.storage.backend import Backend, Waits
-from triolet.storage.commands import Command, OwnerFacts, RegisterOwner, RenewLease
+from triolet.storage.commands import (
+    Command,
+    OwnerFacts,
+    OwnerRegistered,
+    RegisterOwner,
+    RenewLease,
+)
 from triolet.storage.memory import MemoryBackend
 from triolet.storage.model.errors import StoreError, StoreUnusable
 
@@ -33,6 +39,8 @@ class Watched(MemoryBackend):
     renewals: list[float] = field(factory=list)
     expirations: list[float] = field(factory=list)
     """When the heartbeat told that the lease had run out."""
+    lapses: int = 0
+    """How often it told that somebody may have taken over."""
     fault: StoreError | None = None
 
     def __attrs_pre_init__(self) -> None:
@@ -65,7 +73,11 @@ async def beating(backend: Backend) -> AsyncIterator[Heartbeat]:
             if isinstance(backend, Watched):
                 backend.expirations.append(trio.current_time() - since)
 
-        heartbeat = Heartbeat(actor, owner.owner_id, LEASE, since, expired)
+        def lapsed() -> None:
+            if isinstance(backend, Watched):
+                backend.lapses += 1
+
+        heartbeat = Heartbeat(actor, owner, LEASE, since, expired, lapsed)
         nursery.start_soon(heartbeat.run)
         try:
             yield heartbeat
@@ -141,12 +153,18 @@ async def test_it_tells_when_a_renewal_does_not_come_back(
         async def ask(self, command: object) -> object:
             if isinstance(command, RenewLease):
                 await trio.sleep(100)
-            return command
+            return registered
 
     since = trio.current_time()
+    registered = OwnerRegistered(1, 0)
     silent: Any = Silent()
     heartbeat = Heartbeat(
-        silent, 1, LEASE, since, lambda: told.append(trio.current_time() - since)
+        silent,
+        registered,
+        LEASE,
+        since,
+        lambda: told.append(trio.current_time() - since),
+        lambda: None,
     )
     async with trio.open_nursery() as nursery:
         nursery.start_soon(heartbeat.run)
@@ -165,6 +183,7 @@ async def test_a_process_that_was_suspended_has_its_renewal_first(
         assert len(backend.renewals) == 1
         assert backend.lease_until > micros()
         assert backend.expirations == []
+        assert backend.lapses == 1
 
 
 async def test_the_heartbeat_outlives_the_cancellation_of_the_scope_around_it(

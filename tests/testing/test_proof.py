@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from triolet.actors import BatchStatus, Job, Step, StepContext
+from triolet.actors import BatchStatus, InvalidValue, Job, Step, StepContext
 from triolet.actors.job.committing import Commits
 from triolet.actors.testing import (
     Ending,
@@ -101,3 +101,9 @@ def test_a_cancelled_launch_that_closes_nothing_is_found(
     monkeypatch.setattr(Commits, "last_word", silent)
     with pytest.raises(EquivalenceError, match="launch left behind: attempt 1 is STAR"):
         cancel_at_every_checkpoint(Scenario(Job("calm", [Step("a", nothing)])))
+
+
+def test_only_a_scenario_is_swept() -> None:
+    job: Any = Job("calm", [Step("a", nothing)])
+    with pytest.raises(InvalidValue, match="must be of type Scenario, not Job"):
+        cancel_at_every_checkpoint(job)
