@@ -17,7 +17,7 @@ app = App(
     name="triolet",
     help="Durable batch jobs: run them, kill them, run them again.",
     version=lambda: installed_version("triolet"),
-    help_format="plaintext",
+    help_format="markdown",
     result_action="return_value",
 )
 for name, command in {**operators, **requesters}.items():

@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 from ...storage.commands import (
     AlreadyRunning,
     InstanceComplete,
+    LeaseLost,
     ListOperations,
     ShowExecution,
 )
@@ -235,7 +236,8 @@ class Serving:
             log.info("launch request %d has to wait: %s", request.id, exc)
             await self._pause()
             return back
-        except LaunchLost as exc:
+        except (LaunchLost, LeaseLost) as exc:
+            # Somebody else has taken it over: the next look finds what came of it.
             log.warning("%s", exc)
             return back
         except TrioletError as exc:

@@ -19,6 +19,7 @@ from triolet.actors import (
     StepContext,
     TrioletError,
 )
+from triolet.storage.model.launch_request import RequestStatus
 
 LEASE = 30.0
 SUSPENDED = round(10 * LEASE * 1_000_000)
@@ -101,3 +102,24 @@ async def test_what_nobody_took_over_goes_on(
         clock.ahead += SUSPENDED
     assert launched.outcome is BatchStatus.COMPLETED
     assert len(store.executions) == 1
+
+
+async def test_a_request_whose_execution_was_taken_over_is_done_when_that_is(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    clock = StoreClock()
+    store, launched = Store(clock=clock), Launched()
+    job = launched.job("step")
+    async with running(store, lease=LEASE) as first, trio.open_nursery() as nursery:
+        await first.enqueue(job)
+        nursery.start_soon(first.serve, [job])
+        await trio.sleep(1.5)
+        clock.ahead += SUSPENDED
+        async with running(store, lease=LEASE) as second:
+            report = await second.launch(job)
+        assert report.took_over == 1
+        await trio.sleep(LEASE)
+        first.stop()
+    (request,) = store.dump().requests
+    assert (request.status, request.execution_id) == (RequestStatus.DONE, 1)
+    assert launched.ticks < LEASE
